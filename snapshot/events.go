@@ -1,0 +1,108 @@
+package snapshot
+
+import "github.com/ullage-dev/ullage/internal/column"
+
+// Action is what an event tells.
+type Action uint8
+
+// Actions of the allocator, in the order in which PyTorch gained them.
+const (
+	UnknownAction Action = iota
+	Alloc                // a block was handed out; size is what was requested
+	FreeRequested        // the program let go of it
+	FreeCompleted        // the allocator may use it again
+	SegmentAlloc         // cudaMalloc
+	SegmentFree          // cudaFree
+	SegmentMap           // a range of an expandable segment got memory
+	SegmentUnmap
+	Snapshot    // a snapshot was taken
+	OOM         // an allocation failed after all retries; size is the rounded request
+	UserDefined // torch 2.4's annotations inside the trace
+	Annotate    // text for a live allocation
+)
+
+// EventsChunk is the number of events in every chunk but the last.
+const EventsChunk = column.ChunkLen
+
+// Event is one entry of a device's trace.
+type Event struct {
+	Action    Action
+	Addr      uint64 // for OOM: device_free, the bytes that cudaMemGetInfo called free
+	SizeBytes int64
+	Stream    StreamID
+	Stack     StackID
+	TimeUS    int64 // Unix microseconds; 0 before torch 2.2
+	Compile   LabelID
+	Metadata  LabelID
+	Pool      uint32 // index into Events.Pools
+}
+
+// Events is the trace of one device, as packed columns.
+type Events struct {
+	action, addr, size, stream, stack, time, compile, metadata, pool column.Column
+
+	Pools    []PoolID // by Event.Pool; Pools[0] is the default pool
+	HasPools bool     // the trace names each event's pool (torch 2.12 and newer)
+	HasTimes bool
+}
+
+// Batch is a run of consecutive events as plain columns, for loops over a whole trace.
+type Batch struct {
+	First                                         int // ordinal of the first event
+	Action, Addr, Size, Stream, Stack, Time, Pool []uint64
+	buf                                           [7][]uint64
+}
+
+// Len returns the number of events.
+func (e *Events) Len() int { return e.action.Len() }
+
+// Chunks returns how many chunks Chunk can read.
+func (e *Events) Chunks() int { return e.action.Chunks() }
+
+// Chunk decodes chunk k, which begins at event k*EventsChunk, into b, whose
+// buffers are used again.
+func (e *Events) Chunk(k int, b *Batch) {
+	if b.buf[0] == nil {
+		all := make([]uint64, len(b.buf)*EventsChunk)
+		for i := range b.buf {
+			b.buf[i] = all[i*EventsChunk : (i+1)*EventsChunk]
+		}
+	}
+	b.First = k * EventsChunk
+	b.Action = e.action.Chunk(k, b.buf[0])
+	b.Addr = e.addr.Chunk(k, b.buf[1])
+	b.Size = e.size.Chunk(k, b.buf[2])
+	b.Stream = e.stream.Chunk(k, b.buf[3])
+	b.Stack = e.stack.Chunk(k, b.buf[4])
+	b.Time = e.time.Chunk(k, b.buf[5])
+	b.Pool = e.pool.Chunk(k, b.buf[6])
+}
+
+// At returns event i.
+func (e *Events) At(i int) Event {
+	return Event{
+		Action:    Action(e.action.At(i)),
+		Addr:      e.addr.At(i),
+		SizeBytes: int64(e.size.At(i)),
+		Stream:    StreamID(e.stream.At(i)),
+		Stack:     StackID(e.stack.At(i)),
+		TimeUS:    int64(e.time.At(i)),
+		Compile:   LabelID(e.compile.At(i)),
+		Metadata:  LabelID(e.metadata.At(i)),
+		Pool:      uint32(e.pool.At(i)),
+	}
+}
+
+// Append adds an event. It is for readers and for made traces; a Recording that
+// was read is complete.
+func (e *Events) Append(v Event) {
+	e.action.Append(uint64(v.Action))
+	e.addr.Append(v.Addr)
+	e.size.Append(uint64(v.SizeBytes))
+	e.stream.Append(uint64(v.Stream))
+	e.stack.Append(uint64(v.Stack))
+	e.time.Append(uint64(v.TimeUS))
+	e.compile.Append(uint64(v.Compile))
+	e.metadata.Append(uint64(v.Metadata))
+	e.pool.Append(uint64(v.Pool))
+}
