@@ -1,0 +1,80 @@
+// Package cli is the command line of ullage: one file a command. A command parses its
+// flags, calls one function of a package below, and hands the result to a printer.
+//
+// What a command needs of the outside world comes in through App, so that tests run
+// whole commands in-process: no command reads the environment, opens a file, looks at
+// the clock or ends the process by itself.
+package cli
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/ullage-dev/ullage/internal/term"
+)
+
+// App is the outside world, and what the global flags say.
+type App struct {
+	Stdin     io.Reader
+	Stdout    io.Writer // results, and nothing else
+	Stderr    io.Writer // errors, warnings, progress
+	LookupEnv term.Lookup
+	Files     Files
+	Now       func() time.Time
+	Probe     func(stream any) term.Terminal
+	Version   string // set when the program was linked; empty: from the build information
+
+	color  term.ColorMode
+	quiet  bool
+	out    *resultWriter
+	outTTY term.Terminal
+	errTTY term.Terminal
+}
+
+// Files is the part of the file system that commands read. Names are the system's own
+// paths, as the user typed them.
+type Files interface {
+	Open(name string) (fs.File, error)
+	Stat(name string) (fs.FileInfo, error)
+	ReadDir(name string) ([]fs.DirEntry, error)
+}
+
+// start probes the streams and puts a writer in front of Stdout that remembers failure.
+func (a *App) start() {
+	a.outTTY, a.errTTY = a.Probe(a.Stdout), a.Probe(a.Stderr)
+	a.out = &resultWriter{w: a.Stdout}
+	a.Stdout = a.out
+}
+
+// OutLook is what standard output can show.
+func (a *App) OutLook() term.Look { return term.NewLook(a.outTTY, a.color, a.LookupEnv) }
+
+// ErrLook is what standard error can show.
+func (a *App) ErrLook() term.Look { return term.NewLook(a.errTTY, a.color, a.LookupEnv) }
+
+// Warn prints a line on standard error, unless the user asked for quiet.
+func (a *App) Warn(format string, args ...any) {
+	if a.quiet {
+		return
+	}
+	look := a.ErrLook()
+	fmt.Fprintf(a.Stderr, "ullage: %s %s\n", look.Paint(term.Yellow, "warning:"), fmt.Sprintf(format, args...))
+}
+
+// resultWriter keeps the first error of writing results: a full disk must not look
+// like success, and no printer has to check every line.
+type resultWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (r *resultWriter) Write(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.w.Write(p)
+	r.err = err
+	return n, err
+}

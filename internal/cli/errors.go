@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/term"
+)
+
+// errorObject is an error under --json: one line on standard error. See docs/json.md.
+type errorObject struct {
+	Error errorBody `json:"error"`
+}
+
+type errorBody struct {
+	Code    int      `json:"code"`
+	Message string   `json:"message"`
+	Hints   []string `json:"hints"`
+}
+
+// printError tells the user what went wrong: one line, lower case, then what to do about it.
+func (a *App) printError(err error, asJSON bool) {
+	message := oneLine(err.Error())
+	if asJSON {
+		body := errorBody{Code: exitCode(err), Message: message, Hints: append([]string{}, hints(err)...)}
+		line, jsonErr := json.Marshal(errorObject{body})
+		if jsonErr == nil {
+			fmt.Fprintf(a.Stderr, "%s\n", line)
+			return
+		}
+	}
+	look := a.ErrLook()
+	fmt.Fprintf(a.Stderr, "ullage: %s %s\n", look.Paint(term.Red, "error:"), message)
+	for _, h := range hints(err) {
+		fmt.Fprintf(a.Stderr, "%s %s\n", look.Paint(term.Cyan, "hint:"), h)
+	}
+}
+
+// oneLine keeps an error on its line and harmless: names in it come from files that
+// anyone may have made, so control characters, escape sequences too, are shown escaped.
+func oneLine(s string) string {
+	var b strings.Builder
+	for _, r := range strings.TrimSpace(s) {
+		if r == '\n' {
+			b.WriteString("; ")
+		} else if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
+			fmt.Fprintf(&b, `\x%02x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Exit codes of the process. docs/exit-codes.md has the same table for users. New codes
+// may come; callers are told to take an unknown one for a failure.
+const (
+	ExitDone        = 0   // done
+	ExitFailed      = 1   // failed, for a reason that has no code of its own
+	ExitUsage       = 2   // the command line is wrong
+	ExitFinding     = 3   // done, but with a finding or over a budget that the user asked to fail on
+	ExitInput       = 4   // the input is not readable, is not what it should be, or is larger than the limits
+	ExitRefused     = 5   // a lease or quota was refused
+	ExitUnreachable = 6   // the agent cannot be reached
+	ExitInterrupted = 130 // interrupted by the user
+)
+
+// kind says what sort of failure an error is, where that decides the exit code.
+type kind uint8
+
+const (
+	kindUsage kind = iota + 1
+	kindFinding
+	kindInput
+	kindRefused
+	kindUnreachable
+)
+
+// kindError gives an error a kind. It adds nothing to the text.
+type kindError struct {
+	kind kind
+	err  error
+}
+
+func (e *kindError) Error() string { return e.err.Error() }
+func (e *kindError) Unwrap() error { return e.err }
+
+// usageErrorf is an error in how the command was called.
+func usageErrorf(format string, args ...any) error {
+	return &kindError{kindUsage, fmt.Errorf(format, args...)}
+}
+
+// findingErrorf tells that the command did its work and what it found is what the user
+// asked to fail on.
+func findingErrorf(format string, args ...any) error {
+	return &kindError{kindFinding, fmt.Errorf(format, args...)}
+}
+
+// inputError marks err as one about the input. It returns nil for nil.
+func inputError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &kindError{kindInput, err}
+}
+
+// exitCode is the one place where an error becomes an exit code.
+func exitCode(err error) int {
+	var e *kindError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case !errors.As(err, &e):
+		return ExitFailed
+	}
+	switch e.kind {
+	case kindUsage:
+		return ExitUsage
+	case kindFinding:
+		return ExitFinding
+	case kindInput:
+		return ExitInput
+	case kindRefused:
+		return ExitRefused
+	case kindUnreachable:
+		return ExitUnreachable
+	}
+	return ExitFailed
+}
+
+// hintError adds advice to an error. Errors of packages below may have a method Hint of
+// their own; the printer shows all of the chain, outermost first.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+func (e *hintError) Hint() string  { return e.hint }
+
+// withHint adds a line of advice to err, in the same style: lower case, no full stop.
+func withHint(err error, format string, args ...any) error {
+	return &hintError{err, fmt.Sprintf(format, args...)}
+}
+
+// hints collects the advice in err's chain, outermost first, each once.
+func hints(err error) []string {
+	var all []string
+	seen := map[string]bool{}
+	walk(err, func(e error) {
+		h, ok := e.(interface{ Hint() string })
+		if !ok {
+			return
+		}
+		if text := h.Hint(); text != "" && !seen[text] {
+			seen[text] = true
+			all = append(all, text)
+		}
+	})
+	return all
+}
+
+// walk calls visit for err and all that it wraps.
+func walk(err error, visit func(error)) {
+	if err == nil {
+		return
+	}
+	visit(err)
+	switch w := err.(type) {
+	case interface{ Unwrap() error }:
+		walk(w.Unwrap(), visit)
+	case interface{ Unwrap() []error }:
+		for _, e := range w.Unwrap() {
+			walk(e, visit)
+		}
+	}
+}
