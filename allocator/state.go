@@ -1,0 +1,136 @@
+package allocator
+
+import (
+	"fmt"
+	"sort"
+)
+
+// BlockState is what a block's memory is used for.
+type BlockState uint8
+
+// States of a block.
+const (
+	Free        BlockState = iota // cached
+	Allocated                     // handed out
+	PendingFree                   // freed, still in use on another stream
+)
+
+// BlockInfo is a block of a SegmentInfo.
+type BlockInfo struct {
+	Addr           uint64
+	SizeBytes      int64
+	RequestedBytes int64
+	State          BlockState
+}
+
+// SegmentInfo is memory from the driver and what is in it. Of an expandable
+// segment it is one range of mapped pages.
+type SegmentInfo struct {
+	Addr       uint64
+	SizeBytes  int64
+	Stream     uint32
+	Pool       PoolID
+	Small      bool // of the pool for requests of at most 1 MiB
+	Expandable bool
+	Blocks     []BlockInfo // ascending by address
+}
+
+// Load adds segments that are there at the start, with their live blocks. Free
+// blocks need not be given, for all that is not live is free.
+//
+// An error names the first segment or block that cannot be; what came before it
+// is loaded.
+func (a *Allocator) Load(segments []SegmentInfo) error {
+	for i := range segments {
+		if err := a.loadSegment(&segments[i]); err != nil {
+			return fmt.Errorf("segment %d at %#x: %w", i, segments[i].Addr, err)
+		}
+	}
+	a.grown = None
+	return nil
+}
+
+func (a *Allocator) loadSegment(s *SegmentInfo) error {
+	if !validRange(s.Addr, s.SizeBytes) {
+		return ErrSize
+	}
+	if r := a.regions.floor(s.Addr+uint64(s.SizeBytes)-1, ^uint64(0)); r.id >= 0 && r.hi+r.lo > s.Addr {
+		return ErrOverlap
+	}
+	h := a.heapFor(s.Pool, s.Stream, s.Small)
+	var rest BlockID
+	if s.Expandable {
+		rest = a.mapRange(h, s.Addr, s.SizeBytes)
+	} else {
+		rest = a.addSegment(h, s.Addr, s.SizeBytes)
+	}
+	for i := range s.Blocks {
+		var err error
+		if rest, err = a.loadBlock(rest, s, &s.Blocks[i]); err != nil {
+			return fmt.Errorf("block %d at %#x: %w", i, s.Blocks[i].Addr, err)
+		}
+	}
+	return nil
+}
+
+// loadBlock cuts a live block out of rest, the free block that ends the segment,
+// and returns what is left behind it, or None.
+func (a *Allocator) loadBlock(rest BlockID, s *SegmentInfo, b *BlockInfo) (BlockID, error) {
+	end := s.Addr + uint64(s.SizeBytes)
+	switch {
+	case b.State == Free:
+		return rest, nil
+	case !validRange(b.Addr, b.SizeBytes) || b.RequestedBytes < 0 || b.RequestedBytes > b.SizeBytes:
+		return rest, ErrSize
+	case b.Addr < s.Addr || b.Addr+uint64(b.SizeBytes) > end:
+		return rest, ErrOutside
+	case rest == None || b.Addr < a.blocks[rest].addr:
+		return rest, ErrOverlap
+	}
+	id := a.isolate(rest, b.Addr, b.SizeBytes)
+	rest = a.blocks[id].next
+	if b.Addr+uint64(b.SizeBytes) == end {
+		rest = None
+	}
+	a.setLive(id, b.RequestedBytes)
+	if b.State == PendingFree {
+		_ = a.FreeRequested(id)
+	}
+	return rest, nil
+}
+
+// Segments returns the whole state, in order of address, in the form that Load
+// takes. Of an expandable segment, each range of mapped pages is one.
+func (a *Allocator) Segments() []SegmentInfo {
+	var out []SegmentInfo
+	for i := range a.segments {
+		if a.segments[i].first != None {
+			out = a.appendSegment(out, &a.segments[i])
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Addr < out[j].Addr })
+	return out
+}
+
+// appendSegment adds the mapped ranges of segment s.
+func (a *Allocator) appendSegment(out []SegmentInfo, s *segment) []SegmentInfo {
+	h := a.heaps[s.heap]
+	open := false // the last range of out goes on
+	for id := s.first; id != None; id = a.blocks[id].next {
+		b := &a.blocks[id]
+		if b.state == unmapped {
+			open = false
+			continue
+		}
+		if !open {
+			out = append(out, SegmentInfo{Addr: b.addr, Stream: h.stream, Pool: h.pool, Small: h.small, Expandable: s.expandable})
+			open = true
+		}
+		last := &out[len(out)-1]
+		last.SizeBytes += b.size
+		last.Blocks = append(last.Blocks, BlockInfo{b.addr, b.size, b.requested, blockStates[b.state]})
+	}
+	return out
+}
+
+var blockStates = [...]BlockState{free: Free, allocated: Allocated, pending: PendingFree}
