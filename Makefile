@@ -1,0 +1,76 @@
+# One command each. `make help` lists them; every target works from a fresh clone.
+#
+# Needed: Go (see go.mod) and a C compiler for the race detector. Everything else is a Go
+# module, pinned in go.mod and tools/go.mod, and fetched on first use.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION  := $(shell git describe --tags --dirty 2>/dev/null)
+LDFLAGS  := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+TOOL     := go tool -modfile=tools/go.mod
+FUZZTIME ?= 30s
+DEMO     := testdata/recordings/bert_varlen-lim16.pickle.xz
+
+# The folder with acceptance scripts and recordings too large for the repository, where
+# there is one beside the checkout.
+SHARED   ?= ../shared
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/ullage
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/ullage
+
+.PHONY: demo
+demo: build ## explain a recording of a real out-of-memory error
+	bin/ullage explain $(DEMO)
+
+.PHONY: test
+test: setup check unit cross install-check accept ## all that must pass before a change goes in
+
+.PHONY: check
+check: ## format, vet, staticcheck
+	scripts/check-format
+	go vet ./...
+	$(TOOL) staticcheck ./...
+	go vet -C tools ./...
+
+.PHONY: unit
+unit: ## the Go tests, with the race detector
+	CGO_ENABLED=1 go test -race ./...
+
+.PHONY: setup
+setup: ## fetch what the tests need
+	scripts/setup
+
+.PHONY: cross
+cross: ## build and vet for every system that ullage runs on
+	scripts/cross
+
+.PHONY: install-check
+install-check: ## install as users do, from a module proxy, and run the result
+	go run -C tools ./installcheck ..
+
+.PHONY: accept
+accept: build ## compare with recordings of real runs, where they are at hand
+	scripts/accept $(SHARED)
+
+.PHONY: bench
+bench: ## all benchmarks, with memory
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (30s)
+	scripts/fuzz $(FUZZTIME)
+
+.PHONY: fmt
+fmt: ## format the Go code
+	$(TOOL) gofumpt -w $$(git ls-files -co --exclude-standard '*.go')
+
+.PHONY: golden
+golden: ## rewrite golden files and man pages after a wanted change of output; review the diff
+	go test ./internal/... ./cmd/... -update
