@@ -54,6 +54,8 @@ func house() []room {
 		{path: "internal/column", floor: 0, plain: true, pure: true},
 		{path: "internal/layering", floor: 0, plain: true, pure: true},
 		{path: "internal/units", floor: 0, plain: true, pure: true},
+		{path: "internal/value", floor: 0, plain: true, pure: true},
+		{path: "internal/message", floor: 1, plain: true, pure: true},
 		{path: "internal/pickle", floor: 1, plain: true, pure: true},
 		{path: "internal/term", floor: 1, powers: useStreams},
 		{path: "snapshot", floor: 2, plain: true, extra: []string{"github.com/klauspost/compress", "github.com/ulikunitz/xz", "github.com/xi2/xz"}},
