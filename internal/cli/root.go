@@ -47,6 +47,7 @@ func New(app *App) *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 	}
 	root.PersistentFlags().Var(&app.color, "color", "colour the output: auto, always or never")
+	completeFlag(root, "color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 	root.PersistentFlags().BoolVarP(&app.quiet, "quiet", "q", false, "no warnings and no progress on standard error")
 	help := newHelp()
 	root.SetHelpCommand(help)
@@ -150,11 +151,19 @@ func newHelp() *cobra.Command {
 	}
 }
 
-func completeCommands(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeFlag says what the shell offers as the value of a flag. It panics where cmd has
+// no such flag, which is a mistake in the program.
+func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err)
+	}
+}
+
+func completeCommands(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if len(args) == 0 {
 		for _, c := range cmd.Root().Commands() {
-			if c.IsAvailableCommand() {
+			if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), prefix) {
 				names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
 			}
 		}
