@@ -56,11 +56,14 @@ type UnknownError struct {
 	Near []string // ids that look like it, nearest first; may be empty
 }
 
-func (e *UnknownError) Error() string {
+func (e *UnknownError) Error() string { return fmt.Sprintf("no rule has the id %q", e.ID) }
+
+// Hint says what may have been meant.
+func (e *UnknownError) Hint() string {
 	if len(e.Near) == 0 {
-		return fmt.Sprintf("no rule %q; hint: ullage rules lists them all", e.ID)
+		return "'ullage rules' lists them all"
 	}
-	return fmt.Sprintf("no rule %q; hint: did you mean %s?", e.ID, strings.Join(e.Near, " or "))
+	return "did you mean " + strings.Join(e.Near, " or ") + "?"
 }
 
 // Complete fills in what a finding left out and its rule's page knows: the title,

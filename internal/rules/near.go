@@ -9,6 +9,10 @@ import (
 // near returns up to n ids that look like id, nearest first. An id is near when at
 // most a third of it has to be changed, or when it holds the name that was typed.
 func near(id string, n int) []string {
+	const longest = 64 // no id is half as long, and the cost grows with the square
+	if len(id) > longest {
+		return nil
+	}
 	type candidate struct {
 		id   string
 		cost int
@@ -35,12 +39,7 @@ func near(id string, n int) []string {
 }
 
 // distance is the number of letters to add, remove or replace to make b of a.
-// Longer strings than any id are far from all of them, whatever they hold.
 func distance(a, b string) int {
-	const longest = 64
-	if len(a) > longest || len(b) > longest {
-		return longest
-	}
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

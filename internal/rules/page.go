@@ -164,13 +164,18 @@ func (r *Rule) readLists() error {
 	return nil
 }
 
-// bullets returns the items of the list in text, each on one line.
+// bullets returns the items of the lists in text, each on one line. Code is no list.
 func bullets(text string) []string {
 	var items []string
-	open := false
+	var open, code bool
 	for line := range strings.SplitSeq(text, "\n") {
 		item, starts := strings.CutPrefix(line, "- ")
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
 		switch {
+		case code:
+			open = false
 		case starts:
 			items = append(items, item)
 			open = true
