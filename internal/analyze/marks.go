@@ -30,7 +30,7 @@ const (
 	inBLAS                          // a cuBLAS or cuBLASLt workspace is taken
 	inConvPlan                      // cuDNN workspace
 	inSaved                         // tensors saved for backward are packed
-	inInference                     // a serving engine's own pools
+	betweenSteps                    // annotations tell that no optimizer was running
 )
 
 // userMarks judges the user's own frames, by the names that torch itself gives meaning to.
