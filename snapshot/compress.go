@@ -56,15 +56,14 @@ type TooLargeError struct {
 	What  string // "unpacked size"
 	Limit int64
 	Unit  string // "bytes", "layers"
-	Hint  string // "" where there is none
+	hint  string // "" where there is none
 }
 
+// Hint is advice for the user, or "".
+func (e *TooLargeError) Hint() string { return e.hint }
+
 func (e *TooLargeError) Error() string {
-	s := fmt.Sprintf("%s is more than %d %s", e.What, e.Limit, e.Unit)
-	if e.Hint != "" {
-		s += "\nhint: " + e.Hint
-	}
-	return s
+	return fmt.Sprintf("%s is more than %d %s", e.What, e.Limit, e.Unit)
 }
 
 // codec is one kind of compression.
@@ -271,7 +270,7 @@ func (d *decoded) Read(p []byte) (int, error) {
 	d.out += int64(n)
 	switch {
 	case d.limit > 0 && d.out > d.limit:
-		return 0, &TooLargeError{What: "the unpacked file", Limit: d.limit, Unit: "bytes", Hint: "raise the limit if the file is trusted"}
+		return 0, &TooLargeError{What: "the unpacked file", Limit: d.limit, Unit: "bytes", hint: "raise the limit if the file is trusted"}
 	case d.out > ratioFrom && d.out/maxRatio > d.in.n:
 		return 0, &TooLargeError{What: "the unpacked file, for each byte of the packed one,", Limit: maxRatio, Unit: "bytes"}
 	case err == nil || err == io.EOF:
