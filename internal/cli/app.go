@@ -60,7 +60,16 @@ func (a *App) Warn(format string, args ...any) {
 		return
 	}
 	look := a.ErrLook()
-	fmt.Fprintf(a.Stderr, "ullage: %s %s\n", look.Paint(term.Yellow, "warning:"), fmt.Sprintf(format, args...))
+	fmt.Fprintf(a.Stderr, "ullage: %s %s\n", look.Paint(term.Yellow, "warning:"), term.Clean(fmt.Sprintf(format, args...)))
+}
+
+// Progress begins a piece of work of total bytes (0: unknown) that may take long. The
+// result may be nil, which is good for use.
+func (a *App) Progress(label string, total int64) *term.Progress {
+	if a.quiet {
+		return nil
+	}
+	return term.NewProgress(a.Stderr, a.ErrLook(), a.Now, label, total)
 }
 
 // resultWriter keeps the first error of writing results: a full disk must not look

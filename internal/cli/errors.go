@@ -21,7 +21,7 @@ type errorBody struct {
 
 // printError tells the user what went wrong: one line, lower case, then what to do about it.
 func (a *App) printError(err error, asJSON bool) {
-	message := oneLine(err.Error())
+	message := term.Clean(strings.TrimSpace(err.Error())) // names in it come from files that anyone may have made
 	if asJSON {
 		body := errorBody{Code: exitCode(err), Message: message, Hints: append([]string{}, hints(err)...)}
 		line, jsonErr := json.Marshal(errorObject{body})
@@ -33,22 +33,6 @@ func (a *App) printError(err error, asJSON bool) {
 	look := a.ErrLook()
 	fmt.Fprintf(a.Stderr, "ullage: %s %s\n", look.Paint(term.Red, "error:"), message)
 	for _, h := range hints(err) {
-		fmt.Fprintf(a.Stderr, "%s %s\n", look.Paint(term.Cyan, "hint:"), h)
+		fmt.Fprintf(a.Stderr, "%s %s\n", look.Paint(term.Cyan, "hint:"), term.Clean(h))
 	}
-}
-
-// oneLine keeps an error on its line and harmless: names in it come from files that
-// anyone may have made, so control characters, escape sequences too, are shown escaped.
-func oneLine(s string) string {
-	var b strings.Builder
-	for _, r := range strings.TrimSpace(s) {
-		if r == '\n' {
-			b.WriteString("; ")
-		} else if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
-			fmt.Fprintf(&b, `\x%02x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
