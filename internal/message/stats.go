@@ -1,0 +1,212 @@
+package message
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// statNames are the first parts of the keys of memory_stats().
+var statNames = []string{
+	"allocation", "segment", "active", "inactive_split", "allocated_bytes", "reserved_bytes", "active_bytes",
+	"inactive_split_bytes", "requested_bytes", "oversize_allocations", "oversize_segments", "num_alloc_retries", "num_ooms",
+	"num_oom_rejections", "num_sync_all_streams", "num_device_alloc", "num_device_free", "max_split_size", "reserved_bytes_by_private_pools",
+}
+
+// stats reads a memory_stats() dictionary around line i: JSON, or what Python
+// prints, flat or nested.
+func (s *scanner) stats(v *view, i int) int {
+	text := v.lines[i].text
+	if !bytes.Contains(text, []byte("allocated_bytes")) && !bytes.Contains(text, []byte("reserved_bytes")) {
+		return 0
+	}
+	from := s.openBrace(v, i)
+	end := min(len(s.buf), from+lookahead)
+	raw := stripANSI(s.buf[from:end])
+	if escapedQuotes(raw) {
+		raw = unescape(raw)
+	}
+	l := &statsLexer{b: raw, values: map[string]int64{}}
+	l.run()
+	if !l.enough() {
+		return 0
+	}
+	if len(s.rep.Stats) >= s.opt.MaxFindings {
+		s.rep.Dropped++
+	} else {
+		s.rep.Stats = append(s.rep.Stats, Stats{Values: l.values, Source: v.lines[i].src, Line: s.lineNumber(v.lines[i].at)})
+	}
+	return s.linesUntil(v, i, from+l.i)
+}
+
+func escapedQuotes(b []byte) bool { return bytes.Contains(b[:min(len(b), 4096)], []byte(`\"`)) }
+
+// openBrace finds the brace that opens the dictionary which line i is in: on the
+// line itself, or above it where it was printed over several lines.
+func (s *scanner) openBrace(v *view, i int) int {
+	at := v.lines[i].at
+	end := s.lineEnd(at, min(len(s.buf), at+lookahead))
+	word := at + max(0, bytes.Index(s.buf[at:end], []byte("d_bytes")))
+	depth, open := 0, at
+	for k := word; k > max(0, word-lookahead/2, int(s.done-s.base)); k-- {
+		switch s.buf[k] {
+		case '}':
+			depth++
+		case '{':
+			if depth > 0 {
+				depth--
+				continue
+			}
+			open = k
+		case '\n':
+			if k < at && open != at && depth == 0 && !statLine(s.buf[k+1:s.lineEnd(k+1, len(s.buf))]) {
+				return open
+			}
+		case '(': // OrderedDict([('active.all.allocated', 1), …
+			if bytes.HasSuffix(s.buf[:k], []byte("OrderedDict")) {
+				return k
+			}
+		}
+	}
+	return open
+}
+
+// statLine reports whether a line can be within a dictionary.
+func statLine(line []byte) bool {
+	t := bytes.TrimSpace(line)
+	return len(t) == 0 || bytes.IndexByte([]byte(`{}"'[],()`), t[0]) >= 0 || isDigit(t[0])
+}
+
+// linesUntil returns how many lines from line i on end before offset end.
+func (s *scanner) linesUntil(v *view, i, end int) int {
+	s.done = s.base + int64(end)
+	n := 1
+	for {
+		e, ok := v.get(i + n)
+		if !ok || e.at >= end {
+			return n
+		}
+		n++
+	}
+}
+
+// statsLexer walks over a dictionary and collects its numbers by key. It accepts
+// JSON, Python's dict with either quote, and OrderedDict([(key, value), …]).
+type statsLexer struct {
+	b       []byte
+	i       int
+	path    []string // keys of the dictionaries that are open
+	key     string
+	hasKey  bool
+	depth   int // brackets of all sorts that are open
+	started bool
+	values  map[string]int64
+}
+
+// Limits of a dictionary; memory_stats() has about 120 values, two levels deep.
+const (
+	maxStatValues = 2000
+	maxStatDepth  = 64
+)
+
+func (l *statsLexer) run() {
+	for l.i < len(l.b) && len(l.values) < maxStatValues && l.depth < maxStatDepth {
+		if l.started && l.depth == 0 {
+			return
+		}
+		switch c := l.b[l.i]; {
+		case c == '"' || c == '\'':
+			l.quoted(c)
+		case isDigit(c) || c == '-':
+			l.number()
+		default:
+			l.punctuation(c)
+			l.i++
+		}
+	}
+}
+
+func (l *statsLexer) punctuation(c byte) {
+	switch c {
+	case '{':
+		l.path = append(l.path, l.key)
+		l.hasKey = false
+		l.open()
+	case '[', '(':
+		l.open()
+	case '}':
+		if len(l.path) > 0 {
+			l.path = l.path[:len(l.path)-1]
+		}
+		l.hasKey = false
+		l.depth--
+	case ']', ')':
+		l.depth--
+	}
+}
+
+func (l *statsLexer) open() {
+	l.depth++
+	l.started = true
+}
+
+// quoted reads a string, which is a key: no value of memory_stats() is one.
+func (l *statsLexer) quoted(q byte) {
+	l.i++
+	n := bytes.IndexByte(l.b[l.i:min(len(l.b), l.i+200)], q)
+	if n < 0 {
+		return
+	}
+	l.key, l.hasKey = string(l.b[l.i:l.i+n]), true
+	l.i += n + 1
+}
+
+func (l *statsLexer) number() {
+	start := l.i
+	l.i++
+	for l.i < len(l.b) && (isDigit(l.b[l.i]) || strings.IndexByte(".eE+", l.b[l.i]) >= 0) {
+		l.i++
+	}
+	if !l.hasKey {
+		return
+	}
+	l.hasKey = false
+	text := string(l.b[start:l.i])
+	v, err := strconv.ParseInt(text, 10, 64)
+	if f, ferr := strconv.ParseFloat(text, 64); err != nil {
+		if ferr != nil || f < -1 || f > 1<<60 {
+			return
+		}
+		v = int64(f)
+	}
+	if name := l.name(); name != "" {
+		l.values[name] = v
+	}
+}
+
+// name is the flat key of the number: from the last part that is a statistic's.
+func (l *statsLexer) name() string {
+	full := strings.Trim(strings.Join(append(slices.Clone(l.path), l.key), "."), ".")
+	parts := strings.Split(full, ".")
+	for k := len(parts) - 1; k >= 0; k-- {
+		if slices.Contains(statNames, lastSegment(parts[k])) {
+			parts[k] = lastSegment(parts[k])
+			return strings.Join(parts[k:], ".")
+		}
+	}
+	return ""
+}
+
+// lastSegment drops what loggers put before a key: "memory/allocated_bytes".
+func lastSegment(s string) string {
+	return s[strings.LastIndexAny(s, "/: ")+1:]
+}
+
+// enough reports whether this was a memory_stats() dictionary, not just a key of
+// the same name.
+func (l *statsLexer) enough() bool {
+	_, a := l.values["allocated_bytes.all.current"]
+	_, b := l.values["reserved_bytes.all.current"]
+	return a || b
+}
