@@ -45,3 +45,9 @@ type Remedy struct {
 	Effect string // what that changes, with numbers; empty where nothing could be computed
 	Bytes  int64  // memory that it saves, where computed; else 0
 }
+
+// String returns the severity as JSON has it.
+func (s Severity) String() string { return [...]string{"info", "warning", "error"}[s] }
+
+// String returns the confidence as JSON has it.
+func (c Confidence) String() string { return [...]string{"low", "medium", "high"}[c] }

@@ -1,0 +1,365 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/units"
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// SettingsEvidence is what the recording, and texts beside it, tell about settings
+// beyond the settings themselves. A recording holds neither the memory fraction nor
+// the release of PyTorch, so that some settings can be judged by their traces only.
+// The zero value is: nothing known.
+type SettingsEvidence struct {
+	CapacityBytes int64 // of the device; 0 where not known
+	LimitBytes    int64 // the memory fraction in bytes, from "X allowed" in a message or inferred from an OOM; 0 where not known
+	NoLimit       bool  // it is known that no memory fraction was set
+
+	Collections int // releases of unused segments just before a growth that were no answer to a failed request
+
+	Expandable bool // some segment of the recording is expandable
+	Native     bool // some segment is not
+
+	PeakReservedBytes   int64
+	OversizeUnusedBytes int64 // at the peak of reserved: free, in blocks of at least max_split_size, which serve only requests as large
+	FlatGrowthBytes     int64 // by how much reserved grew while the peak of allocated stayed level
+
+	WantedConf string // settings that a text or another rank's recording has where this one has none
+}
+
+// Settings judges the settings that a recording was made under: those that do
+// nothing, those that do harm, and where what was asked for is not what is in force.
+// Findings come in order of severity.
+func Settings(s *snapshot.Settings, ev SettingsEvidence) []rules.Finding {
+	if s == nil {
+		return nil
+	}
+	c := settingsCheck{s: s, ev: ev}
+	c.options, c.fault = parseConf(s.Conf)
+	for _, check := range []func(*settingsCheck){
+		(*settingsCheck).spelling, (*settingsCheck).repeated, (*settingsCheck).backend,
+		(*settingsCheck).ignored, (*settingsCheck).expandable, (*settingsCheck).changed,
+		(*settingsCheck).maxSplit, (*settingsCheck).collection, (*settingsCheck).roundup,
+		(*settingsCheck).fraction, (*settingsCheck).hostOnly,
+	} {
+		check(&c)
+	}
+	for i := range c.found {
+		c.found[i] = rules.Complete(c.found[i])
+	}
+	slices.SortStableFunc(c.found, func(a, b rules.Finding) int { return cmp.Compare(b.Severity, a.Severity) })
+	return c.found
+}
+
+// settingsCheck collects the findings about one set of settings.
+type settingsCheck struct {
+	s       *snapshot.Settings
+	ev      SettingsEvidence
+	options []confOption
+	fault   string // where the string is not well formed
+	found   []rules.Finding
+}
+
+func (c *settingsCheck) add(rule string, severity rules.Severity, confidence rules.Confidence, title string, evidence ...string) *rules.Finding {
+	c.found = append(c.found, rules.Finding{
+		Rule: rule, Severity: severity, Confidence: confidence, Title: title, Evidence: evidence, Event: -1,
+	})
+	return &c.found[len(c.found)-1]
+}
+
+// value returns the value that the string gives key: the last one counts.
+func (c *settingsCheck) value(key string) (string, bool) {
+	for _, o := range slices.Backward(c.options) {
+		if o.key == key {
+			return o.value, true
+		}
+	}
+	return "", false
+}
+
+// quoted is the settings string as evidence.
+func (c *settingsCheck) quoted() string { return fmt.Sprintf("settings string %q", c.s.Conf) }
+
+// spelling finds what PyTorch refuses in the string. It refuses it as a whole when it
+// starts, so a recording has such a string only where it was set later and the error
+// caught, or where PyTorch is newer than this list.
+func (c *settingsCheck) spelling() {
+	for _, o := range c.options {
+		check, known := confOptions[o.key]
+		if !known {
+			title := fmt.Sprintf("%s is no option of PyTorch up to 2.14", o.key)
+			if near := nearestOption(o.key); near != "" {
+				title += fmt.Sprintf("; %s is", near)
+			}
+			c.add("conf/unknown-option", rules.Warning, rules.Medium, title, c.quoted(),
+				"PyTorch refuses a string with an unknown option: what stands behind it need not be in force")
+			continue
+		}
+		if wrong := check(o.value); wrong != "" {
+			c.add("conf/bad-value", rules.Warning, rules.High, fmt.Sprintf("%s:%s is refused: the option %s", o.key, o.value, wrong), c.quoted())
+		}
+	}
+	if c.fault != "" {
+		c.add("conf/bad-value", rules.Warning, rules.High, "the settings string is not well formed: "+c.fault, c.quoted())
+	}
+}
+
+// nearestOption returns the option that key was probably meant to be, or "".
+func nearestOption(key string) string {
+	best, bestShared := "", 0
+	for option := range confOptions {
+		shared := commonPrefix(strings.ToLower(key), option)
+		if shared > bestShared || shared == bestShared && option < best {
+			best, bestShared = option, shared
+		}
+	}
+	if 2*bestShared < len(key) {
+		return ""
+	}
+	return best
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func (c *settingsCheck) repeated() {
+	first := map[string]string{}
+	for _, o := range c.options {
+		if was, again := first[o.key]; again && was != o.value {
+			last, _ := c.value(o.key)
+			c.add("conf/repeated-option", rules.Info, rules.High,
+				fmt.Sprintf("%s is given as %s and again as %s; the last one counts: %s", o.key, was, o.value, last), c.quoted())
+		}
+		first[o.key] = o.value
+	}
+}
+
+func (c *settingsCheck) backend() {
+	if v, _ := c.value("backend"); v == "cudaMallocAsync" || v == "hipMallocAsync" {
+		c.add("conf/async-backend", rules.Warning, rules.Medium,
+			fmt.Sprintf("the settings name backend:%s, which cannot be recorded", v), c.quoted(),
+			"the recording has segments of the native allocator, so this string was not in force from the start")
+	}
+}
+
+// ignored compares with settings that are known from elsewhere.
+func (c *settingsCheck) ignored() {
+	if c.s.Conf == "" && c.ev.WantedConf != "" && c.isDefault() {
+		c.add("conf/ignored-variable", rules.Warning, rules.Medium,
+			fmt.Sprintf("settings %q were meant, and none are in force", c.ev.WantedConf),
+			"the recording's settings string is empty and all settings have their defaults")
+	}
+}
+
+func (c *settingsCheck) isDefault() bool {
+	return c.s.MaxSplitBytes <= 0 && c.s.GCThreshold == 0 && !c.s.ExpandableSegments && c.s.RoundupDivisions == [16]int{}
+}
+
+// expandable compares what was asked for, what is in force and what was recorded.
+func (c *settingsCheck) expandable() {
+	asked, _ := c.value("expandable_segments")
+	inForce := c.s.ExpandableSegments
+	switch {
+	case asked == "True" && !inForce && !c.ev.Expandable:
+		f := c.add("conf/expandable-off", rules.Warning, rules.High,
+			"expandable_segments:True was asked for, and is not in force", c.quoted(), "in force at the end of the recording: False")
+		if c.ev.Native {
+			f.Evidence = append(f.Evidence, "all segments of the recording are native")
+		}
+	case !inForce && c.ev.Expandable:
+		c.changedFinding("expandable segments were on during the recording and are off at its end")
+	case inForce && c.ev.Native && c.ev.Expandable:
+		c.changedFinding("native and expandable segments stand side by side, so expandable_segments was changed during the run or a pool has an allocator of its own")
+	case inForce && asked == "False":
+		c.changedFinding("the string says expandable_segments:False, in force is True")
+	case inForce && asked == "":
+		c.changedFinding("expandable_segments is in force though the string does not name it")
+	}
+}
+
+func (c *settingsCheck) changedFinding(title string) {
+	c.add("conf/changed-at-run-time", rules.Info, rules.Medium, title, c.quoted(),
+		"a recording has the settings at its end, not those of its course")
+}
+
+// changed compares the other values of the string with those in force.
+func (c *settingsCheck) changed() {
+	for _, v := range []struct {
+		key     string
+		inForce string
+		equal   func(string) bool
+		off     bool
+	}{
+		{"max_split_size_mb", mibText(c.s.MaxSplitBytes), func(v string) bool { return v == mibText(c.s.MaxSplitBytes) }, c.s.MaxSplitBytes <= 0},
+		{"garbage_collection_threshold", shareText(c.s.GCThreshold), func(v string) bool { return sameShare(v, c.s.GCThreshold) }, c.s.GCThreshold == 0},
+	} {
+		asked, named := c.value(v.key)
+		switch {
+		case named && confOptions[v.key](asked) == "" && !v.equal(asked):
+			c.changedFinding(fmt.Sprintf("the string says %s:%s, in force is %s", v.key, asked, v.inForce))
+		case !named && !v.off:
+			c.changedFinding(fmt.Sprintf("%s:%s is in force though the string does not name it", v.key, v.inForce))
+		}
+	}
+}
+
+func mibText(sizeBytes int64) string {
+	if sizeBytes <= 0 {
+		return "no limit"
+	}
+	return strconv.FormatInt(sizeBytes>>20, 10)
+}
+
+func shareText(x float64) string {
+	if x == 0 {
+		return "off"
+	}
+	return strconv.FormatFloat(x, 'g', 6, 64)
+}
+
+// sameShare allows for a float that was written with fewer digits.
+func sameShare(text string, x float64) bool {
+	v, err := strconv.ParseFloat(text, 64)
+	return err == nil && math.Abs(v-x) < 1e-6
+}
+
+// maxSplit judges a limit on splitting: harmful beside expandable segments, wasteful
+// where large free blocks stand unused.
+func (c *settingsCheck) maxSplit() {
+	limit := c.s.MaxSplitBytes
+	if _, named := c.value("max_non_split_rounding_mb"); named && limit <= 0 {
+		c.add("conf/inert-non-split-rounding", rules.Info, rules.High,
+			"max_non_split_rounding_mb does nothing without max_split_size_mb", c.quoted())
+	}
+	switch {
+	case limit <= 0: // off; a file without the key reads as 0
+	case c.s.ExpandableSegments:
+		f := c.add("conf/max-split-expandable", rules.Warning, rules.High,
+			fmt.Sprintf("max_split_size_mb:%d together with expandable_segments can let reserved memory grow without bound", limit>>20),
+			"both are in force at the end of the recording")
+		if c.ev.FlatGrowthBytes > 0 {
+			f.Bytes = c.ev.FlatGrowthBytes
+			f.Evidence = append(f.Evidence, fmt.Sprintf("reserved grew by %s at a level peak of allocated", units.FormatBytes(f.Bytes)))
+		}
+	case c.ev.OversizeUnusedBytes > 0 && c.ev.OversizeUnusedBytes >= c.ev.PeakReservedBytes/10:
+		f := c.add("conf/max-split-waste", rules.Warning, rules.Medium,
+			fmt.Sprintf("max_split_size_mb:%d keeps %s of free memory from every request below %d MiB",
+				limit>>20, units.FormatBytes(c.ev.OversizeUnusedBytes), limit>>20),
+			fmt.Sprintf("at the peak of reserved, %s of %s are in free blocks of at least the limit",
+				units.FormatBytes(c.ev.OversizeUnusedBytes), units.FormatBytes(c.ev.PeakReservedBytes)))
+		f.Bytes = c.ev.OversizeUnusedBytes
+	}
+}
+
+// collection judges garbage_collection_threshold, which needs a memory fraction.
+func (c *settingsCheck) collection() {
+	threshold := c.s.GCThreshold
+	if threshold == 0 || c.ev.Collections > 0 || c.limited() {
+		return
+	}
+	title := fmt.Sprintf("garbage_collection_threshold:%s does nothing without a memory fraction", shareText(threshold))
+	bound := int64(threshold * float64(c.ev.CapacityBytes))
+	switch {
+	case c.ev.NoLimit:
+		c.add("conf/inert-gc", rules.Info, rules.High, title, "no memory fraction was set")
+	case bound > 0 && c.ev.PeakReservedBytes > bound:
+		c.add("conf/inert-gc", rules.Info, rules.Medium, title,
+			fmt.Sprintf("reserved reached %s, above %s of the device's %s, and nothing was collected before it grew",
+				units.FormatBytes(c.ev.PeakReservedBytes), shareText(threshold), units.FormatBytes(c.ev.CapacityBytes)))
+	default:
+		c.add("conf/inert-gc", rules.Info, rules.Low, title,
+			"a recording does not hold the fraction; in this one nothing was ever collected before a growth",
+			"if set_per_process_memory_fraction is called, the setting is in use and this does not apply")
+	}
+}
+
+// limited tells whether a memory fraction is known to be in force.
+func (c *settingsCheck) limited() bool {
+	share, ok := c.value("per_process_memory_fraction")
+	x, err := strconv.ParseFloat(share, 64)
+	return c.ev.LimitBytes > 0 || ok && err == nil && x < 1
+}
+
+// roundup finds where the divisions in force are not what the list looks like.
+func (c *settingsCheck) roundup() {
+	asked, named := c.value("roundup_power2_divisions")
+	inForce := c.s.RoundupDivisions
+	d, err := parseDivisions(asked)
+	switch {
+	case !named && inForce != [16]int{}:
+		c.changedFinding("roundup_power2_divisions is in force though the string does not name it")
+	case !named || err != nil:
+	case inForce != d.table && inForce != d.until:
+		c.changedFinding("the divisions in force are not those of the string")
+	case d.list && inForce != d.table:
+		last := d.named[len(d.named)-1]
+		c.add("conf/roundup-trap", rules.Info, rules.High,
+			fmt.Sprintf("the > of roundup_power2_divisions has overwritten the divisions of %s", powerText(last)),
+			c.quoted(), fmt.Sprintf("in force there: %d; PyTorch up to 2.8 does this", inForce[last]))
+	case slices.Max(inForce[:]) <= 1:
+		c.add("conf/roundup-trap", rules.Info, rules.High,
+			"roundup_power2_divisions with 0 or 1 division rounds to 512 bytes, as without it", c.quoted())
+	default:
+		c.roundupGaps(&d)
+	}
+}
+
+func (c *settingsCheck) roundupGaps(d *divisions) {
+	gaps := d.gaps()
+	if len(gaps) == 0 {
+		return
+	}
+	var names []string
+	for _, i := range gaps {
+		names = append(names, powerText(i))
+	}
+	c.add("conf/roundup-trap", rules.Info, rules.High,
+		"roundup_power2_divisions leaves sizes between its keys unrounded: from "+strings.Join(names, ", ")+" up to the next power of two", c.quoted())
+}
+
+// powerText is the size at which index i of the divisions begins.
+func powerText(i int) string { return units.FormatBytes(1 << (20 + i)) }
+
+// fraction tells of a limit in the settings, and of what needs one.
+func (c *settingsCheck) fraction() {
+	if share, ok := c.value("per_process_memory_fraction"); ok && c.limited() {
+		title := fmt.Sprintf("the settings cap the allocator at %s of the device's memory", share)
+		if x, err := strconv.ParseFloat(share, 64); err == nil && c.ev.CapacityBytes > 0 {
+			title += ": " + units.FormatBytes(int64(x*float64(c.ev.CapacityBytes)))
+		}
+		c.add("conf/fraction-in-settings", rules.Info, rules.High, title, c.quoted())
+	}
+	if v, _ := c.value("throw_on_cudamalloc_oom"); v == "True" && !c.limited() {
+		confidence := rules.Low
+		if c.ev.NoLimit {
+			confidence = rules.High
+		}
+		c.add("conf/throw-without-fraction", rules.Info, confidence,
+			"throw_on_cudamalloc_oom does nothing without a memory fraction", c.quoted())
+	}
+}
+
+func (c *settingsCheck) hostOnly() {
+	var names []string
+	for _, o := range c.options {
+		if _, known := confOptions[o.key]; known && strings.HasPrefix(o.key, "pinned_") && !slices.Contains(names, o.key) {
+			names = append(names, o.key)
+		}
+	}
+	if len(names) > 0 {
+		c.add("conf/host-option", rules.Info, rules.High,
+			strings.Join(names, ", ")+" act on pinned host memory and change nothing on the GPU", c.quoted())
+	}
+}
