@@ -73,4 +73,4 @@ fmt: ## format the Go code
 
 .PHONY: golden
 golden: ## rewrite golden files and man pages after a wanted change of output; review the diff
-	go test ./internal/... ./cmd/... -update
+	go test $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|') -update

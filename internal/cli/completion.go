@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const completionLong = `Completion prints a script that lets a shell complete the commands, flags and file
-names of ullage.
+const completionLong = `Completion prints a script that lets a shell complete the commands, flags and
+file names of ullage.
 
   bash        source <(ullage completion bash)
               or write it to /etc/bash_completion.d/ullage

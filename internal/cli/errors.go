@@ -21,9 +21,13 @@ type errorBody struct {
 
 // printError tells the user what went wrong: one line, lower case, then what to do about it.
 func (a *App) printError(err error, asJSON bool) {
+	code := exitCode(err)
 	message := term.Clean(strings.TrimSpace(err.Error())) // names in it come from files that anyone may have made
+	if code == exitInterrupted {
+		message = "interrupted"
+	}
 	if asJSON {
-		body := errorBody{Code: exitCode(err), Message: message, Hints: append([]string{}, hints(err)...)}
+		body := errorBody{Code: code, Message: message, Hints: append([]string{}, hints(err)...)}
 		line, jsonErr := json.Marshal(errorObject{body})
 		if jsonErr == nil {
 			fmt.Fprintf(a.Stderr, "%s\n", line)

@@ -6,18 +6,29 @@ import (
 	"fmt"
 )
 
-// Exit codes of the process. docs/exit-codes.md has the same table for users. New codes
-// may come; callers are told to take an unknown one for a failure.
+// Exit codes of the process.
 const (
-	ExitDone        = 0   // done
-	ExitFailed      = 1   // failed, for a reason that has no code of its own
-	ExitUsage       = 2   // the command line is wrong
-	ExitFinding     = 3   // done, but with a finding or over a budget that the user asked to fail on
-	ExitInput       = 4   // the input is not readable, is not what it should be, or is larger than the limits
-	ExitRefused     = 5   // a lease or quota was refused
-	ExitUnreachable = 6   // the agent cannot be reached
-	ExitInterrupted = 130 // interrupted by the user
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitFinding     = 3
+	exitInput       = 4
+	exitRefused     = 5
+	exitUnreachable = 6
+	exitInterrupted = 130 // 128 + SIGINT, as shells have it
 )
+
+// exitTable is what help, the manual pages and docs/exit-codes.md say about them.
+const exitTable = `    0  done
+    1  failed, for a reason that has no code of its own
+    2  wrong usage: an unknown command or flag, a value that cannot be
+    3  done, and there is a finding or an amount over a budget that the
+       user asked to fail on
+    4  the input cannot be read, is not what it should be, or is larger
+       than the limits
+    5  a lease or quota was refused
+    6  the agent cannot be reached
+  130  interrupted`
 
 // kind says what sort of failure an error is, where that decides the exit code.
 type kind uint8
@@ -63,25 +74,25 @@ func exitCode(err error) int {
 	var e *kindError
 	switch {
 	case err == nil:
-		return ExitDone
+		return exitDone
 	case errors.Is(err, context.Canceled):
-		return ExitInterrupted
+		return exitInterrupted
 	case !errors.As(err, &e):
-		return ExitFailed
+		return exitFailed
 	}
 	switch e.kind {
 	case kindUsage:
-		return ExitUsage
+		return exitUsage
 	case kindFinding:
-		return ExitFinding
+		return exitFinding
 	case kindInput:
-		return ExitInput
+		return exitInput
 	case kindRefused:
-		return ExitRefused
+		return exitRefused
 	case kindUnreachable:
-		return ExitUnreachable
+		return exitUnreachable
 	}
-	return ExitFailed
+	return exitFailed
 }
 
 // hintError adds advice to an error. Errors of packages below may have a method Hint of

@@ -24,18 +24,24 @@ const (
 	groupOther = "other"
 )
 
-const rootLong = `Ullage tells how much GPU memory a PyTorch program has left, what fills the rest,
-why it ran out, and what to change.
+const rootLong = `Ullage reads what PyTorch recorded or said about its GPU memory, and tells what
+fills it, why it ran out, and what to change.
 
-Results go to standard output, all else to standard error. Exit codes: 0 done,
-1 failed, 2 wrong usage, 3 done with a finding or over a budget, 4 unreadable
-input, 130 interrupted.`
+Results go to standard output, all else to standard error. A file named - is
+standard input. With --json, results are JSON, and so are errors.
+
+Colour is decided by, in this order: --color; NO_COLOR, if not empty;
+CLICOLOR_FORCE or FORCE_COLOR; TERM=dumb; and whether the output is a terminal.
+
+Exit codes:
+
+` + exitTable
 
 // New makes the command tree for app.
 func New(app *App) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "ullage",
-		Short:             "Explain, predict and limit the GPU memory of PyTorch programs",
+		Short:             "Explain the GPU memory of PyTorch programs",
 		Long:              rootLong,
 		Args:              cobra.ArbitraryArgs, // unknown commands end in runRoot, which knows what was meant
 		RunE:              runRoot,

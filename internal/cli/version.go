@@ -26,7 +26,7 @@ func newVersion(app *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print which version this is",
-		Long:    "Version prints the version of ullage, the commit it was built from, the Go release\nthat built it, and the system it was built for.",
+		Long:    "Version prints the version of ullage, the commit it was built from, the Go\nrelease that built it, and the system it was built for.",
 		GroupID: groupOther,
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {

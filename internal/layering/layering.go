@@ -55,6 +55,7 @@ func house() []room {
 		{path: "internal/layering", floor: 0, plain: true, pure: true},
 		{path: "internal/units", floor: 0, plain: true, pure: true},
 		{path: "internal/value", floor: 0, plain: true, pure: true},
+		{path: "internal/manpage", floor: 1, pure: true},
 		{path: "internal/message", floor: 1, plain: true, pure: true},
 		{path: "internal/pickle", floor: 1, plain: true, pure: true},
 		{path: "internal/term", floor: 1, powers: useStreams},

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ullage-dev/ullage/internal/term"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files and manual pages")
+
+// outside is a world for commands under test: what they write is kept, nothing in the
+// environment is set, and the clock stands still.
+type outside struct {
+	stdin          string
+	env            map[string]string
+	terminal       term.Terminal // what standard output and standard error are
+	stdout, stderr bytes.Buffer
+}
+
+// run runs a whole command line in-process and returns its exit code.
+func (o *outside) run(t *testing.T, args ...string) int {
+	t.Helper()
+	return Run(t.Context(), o.app(), args)
+}
+
+func (o *outside) app() *App {
+	return &App{
+		Stdin:  strings.NewReader(o.stdin),
+		Stdout: &o.stdout,
+		Stderr: &o.stderr,
+		LookupEnv: func(name string) (string, bool) {
+			v, ok := o.env[name]
+			return v, ok
+		},
+		Files:   diskFiles{},
+		Now:     func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) },
+		Probe:   func(any) term.Terminal { return o.terminal },
+		Version: "v1.2.3",
+	}
+}
+
+// diskFiles is the real file system.
+type diskFiles struct{}
+
+func (diskFiles) Open(name string) (fs.File, error)          { return os.Open(name) }
+func (diskFiles) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
+func (diskFiles) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+
+// golden compares got with a golden file, or rewrites the file under -update.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatalf("%v; make it with -update", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs; if that is wanted, rewrite it with -update (-want +got):\n%s", name, diff)
+	}
+}
