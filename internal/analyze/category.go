@@ -46,6 +46,8 @@ type evidence struct {
 	blasSize  bool // the first kept block of its thread and stream that has a size of cuBLAS's workspace
 	dead      bool // the recording ends inside an optimizer step: kept proves nothing there
 	private   bool // in a private pool
+	spans     bool // never freed, or held across two optimizer steps, by the annotations
+	trains    bool // the recording holds a backward pass or an optimizer
 	leads     bool // allocated before the next forward pass began, as a batch is
 }
 
@@ -93,12 +95,13 @@ var categoryRules = []categoryRule{
 	{Activations, rules.Medium, "gradients of activations: made in the backward pass", func(e *evidence) bool { return e.inBackward() && !e.kept && !e.before }},
 	{Activations, rules.Low, "made in the backward pass, in which the recording ends or which nothing freed", func(e *evidence) bool { return e.inBackward() && !e.before }},
 
-	{KVCache, rules.High, "grown by a cache of keys and values", func(e *evidence) bool { return e.made.has(inKVCache) && !e.backFreed }},
+	{KVCache, rules.High, "grown by a cache of keys and values", func(e *evidence) bool { return e.made.has(inKVCache) && (!e.trains || e.freeKnown && !e.backFreed) }},
 	{Parameters, rules.High, "made where modules are built, loaded or moved", func(e *evidence) bool { return e.builds() && e.made.has(inConvert|inLoad) }},
 	{Parameters, rules.High, "made in a constructor; the optimizer keeps state of that size", func(e *evidence) bool { return e.builds() && e.likeParam }},
 	{Parameters, rules.Medium, "made in a constructor", func(e *evidence) bool { return e.builds() && (e.kept || !e.own) }},
 
 	{GraphPool, rules.High, "in a private pool of CUDA graphs or of torch.cuda.MemPool", func(e *evidence) bool { return e.private }},
+	{GraphPool, rules.High, "taken by the capture of a CUDA graph", func(e *evidence) bool { return e.made.has(inGraph) && !e.made.has(inModule) }},
 	{Activations, rules.High, "made in the forward pass, freed by the backward pass", func(e *evidence) bool { return e.made.has(inModule) && e.backFreed }},
 	{Workspaces, rules.Medium, "made and freed within one operator", func(e *evidence) bool { return e.made.has(inModule) && e.sameLine }},
 	{Activations, rules.Medium, "made in the forward pass, freed by Python", func(e *evidence) bool { return e.made.has(inModule) && !e.kept && e.freeKnown }},
@@ -112,8 +115,9 @@ var categoryRules = []categoryRule{
 
 	{Activations, rules.Medium, "made before the recording began, freed by the backward pass", func(e *evidence) bool { return e.before && e.backFreed }},
 	{Unknown, rules.Low, "held since before the recording began: parameters, optimizer state or the like", func(e *evidence) bool { return e.blind && e.before && e.kept }},
-	{Parameters, rules.Low, "made before the first optimizer step and kept", func(e *evidence) bool { return e.blind && e.kept && e.leads }},
-	{Activations, rules.Low, "made and freed between optimizer steps", func(e *evidence) bool { return e.blind && e.made.has(betweenSteps) && !e.kept }},
+	{Parameters, rules.Low, "made before the first optimizer step and held across steps", func(e *evidence) bool { return e.blind && e.spans && e.leads }},
+	{Activations, rules.Low, "made and freed between optimizer steps", func(e *evidence) bool { return e.blind && e.made.has(betweenSteps) && !e.spans }},
+	{Unknown, rules.Low, "made before the recording began", func(e *evidence) bool { return e.blind && e.before }},
 	{Unknown, rules.Low, "no stack was recorded", func(e *evidence) bool { return e.blind }},
 	{Other, rules.Low, "by code that no rule knows", func(*evidence) bool { return true }},
 }

@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/snapshot"
@@ -18,6 +19,7 @@ type classifier struct {
 	endsInStep bool               // the recording ends within the optimizer
 	paramSizes map[int64]bool     // sizes of blocks that are surely parameters
 	blas       map[blasKey]bool   // workspaces met so far
+	alike      map[alikeKey]int   // held blocks of a workspace's size, by site
 	private    []timeline.Segment // of private pools, at the event, by address
 	leads      map[int]bool       // what followsPass found, by block
 }
@@ -29,13 +31,22 @@ func newClassifier(tl *timeline.Timeline, sites *Sites, event int, held []int) *
 	if n := tl.Dev.Events.Len(); n > 0 {
 		c.endsInStep = sites.At(tl.Dev.Events.StackAt(n - 1)).marks.has(inOptimizer)
 	}
+	c.alike = make(map[alikeKey]int)
 	for _, i := range held {
-		m := sites.At(tl.Stack(i)).marks
-		if m.has(inConvert|inLoad|inConstructor|inShardInit|inOptimInit) && !m.has(inModule) {
-			c.paramSizes[tl.Block(i).RequestedBytes] = true
-		}
+		c.count(tl.Block(i))
 	}
 	return c
+}
+
+// count notes the size of a block that is held, before any is judged.
+func (c *classifier) count(b timeline.Block) {
+	site := c.sites.At(b.Stack)
+	if site.marks.has(inConvert|inLoad|inConstructor|inShardInit|inOptimInit) && !site.marks.has(inModule) {
+		c.paramSizes[b.RequestedBytes] = true
+	}
+	if slices.Contains(blasSizes[:], b.RequestedBytes) {
+		c.alike[alikeKey{site.Same, b.Stream, b.RequestedBytes}]++
+	}
 }
 
 // freesTellWhere tells whether the recording was made with context="all": only then
@@ -69,7 +80,7 @@ func (c *classifier) evidenceOf(i int) evidence {
 	site := c.sites.At(stack)
 	e := evidence{
 		made: site.marks, kept: l.FreeRequested == timeline.Never, before: l.Alloc < 0, dead: c.endsInStep,
-		own:     site.Inner >= 0 && site.Inner == site.User,
+		own: site.Inner >= 0 && site.Inner == site.User, trains: c.sites.marks.has(inOptimizer | inBackward),
 		blind:   !c.sites.HasStacks() || stack == 0 && l.Alloc < 0,
 		private: c.inPrivatePool(b.Addr), likeParam: c.paramSizes[b.RequestedBytes],
 	}
@@ -77,11 +88,12 @@ func (c *classifier) evidenceOf(i int) evidence {
 	if e.blind && !e.before {
 		e.made |= c.notes.at(l.Alloc)
 		e.leads = c.notes.beforeFirstStep(l.Alloc)
+		e.spans = e.kept || c.notes.stepsBetween(l.Alloc, l.FreeRequested) > 1
 	}
 	if !e.kept {
 		c.lookAtFree(&e, l.FreeRequested, site)
 	}
-	e.blasSize = e.kept && !e.before && c.isBLAS(&b, &e)
+	e.blasSize = e.kept && c.isBLAS(&b, &e)
 	if e.own && !e.before && !e.made.has(inModule|inBackward|inOptimizer) {
 		e.leads = c.followsPass(i) || c.precedesCall(i)
 	}
@@ -107,15 +119,35 @@ type blasKey struct {
 	size     int64
 }
 
+type alikeKey struct {
+	site   snapshot.StackID
+	stream snapshot.StreamID
+	size   int64
+}
+
 // blasSizes are PyTorch's default workspaces of cuBLAS, 32 MiB on compute capability
 // 9 and newer and 8,519,680 bytes before, and of cuBLASLt, 1 MiB.
 var blasSizes = [...]int64{32 << 20, 8519680, 1 << 20}
 
 // isBLAS tells whether a kept block looks like a cuBLAS workspace: one of its sizes,
-// taken within a matrix product, and the first such block of its thread and stream.
+// and the first such block of its thread and stream. Outside the backward pass it
+// must be the only one that its line of code holds, and that line must be one that
+// may multiply matrices; threads without the user's code (DataParallel's) are many.
 func (c *classifier) isBLAS(b *timeline.Block, e *evidence) bool {
-	if !slices.Contains(blasSizes[:], b.RequestedBytes) || e.blind || !e.noCode && !isProduct(c.sites.Op(b.Stack)) {
+	if e.blind || !slices.Contains(blasSizes[:], b.RequestedBytes) {
 		return false
+	}
+	site := c.sites.At(b.Stack)
+	if !e.noCode {
+		if !e.made.has(inModule) || !mayMultiply(c.sites.Op(b.Stack)) {
+			return false
+		}
+		if site.User < 0 {
+			return true
+		}
+		if c.alike[alikeKey{site.Same, b.Stream, b.RequestedBytes}] > 1 {
+			return false
+		}
 	}
 	k := blasKey{b.Stream, e.noCode, b.RequestedBytes}
 	first := !c.blas[k]
@@ -123,13 +155,14 @@ func (c *classifier) isBLAS(b *timeline.Block, e *evidence) bool {
 	return first
 }
 
-// isProduct tells whether an operator multiplies matrices by cuBLAS.
-func isProduct(op string) bool {
+// mayMultiply tells whether an operator may multiply matrices by cuBLAS. A function
+// of a model (or of the user's, which has no operator) may do so with the operator @.
+func mayMultiply(op string) bool {
 	switch op {
-	case "linear", "bilinear", "multi_head_attention_forward", "addmm", "mm", "bmm", "matmul", "baddbmm", "einsum", "pytorch_utils.forward":
+	case "", "linear", "bilinear", "multi_head_attention_forward", "addmm", "mm", "bmm", "matmul", "baddbmm", "einsum":
 		return true
 	}
-	return false
+	return strings.HasSuffix(op, ".forward") || strings.Contains(op, "attention")
 }
 
 // followsPass tells whether the last allocation before block i that belongs to a

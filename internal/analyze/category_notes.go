@@ -76,6 +76,17 @@ func (n *notes) beforeFirstStep(event int) bool {
 	return len(n.steps) > 0 && n.events.At(event).TimeUS < n.steps[0].fromUS
 }
 
+// stepsBetween returns how many optimizer steps begin between two events.
+func (n *notes) stepsBetween(from, to int) int {
+	return n.stepsBegun(to) - n.stepsBegun(from)
+}
+
+func (n *notes) stepsBegun(event int) int {
+	t := n.events.At(event).TimeUS
+	i, _ := slices.BinarySearchFunc(n.steps, t, func(p period, t int64) int { return cmp.Compare(p.fromUS, t) })
+	return i
+}
+
 func within(list []period, t int64) bool {
 	i, exact := slices.BinarySearchFunc(list, t, func(p period, t int64) int { return cmp.Compare(p.fromUS, t) })
 	if !exact {

@@ -21,6 +21,9 @@ const (
 	ByTree               // calls, from the outermost inwards
 )
 
+// nouns name the groups of each grouping, one and many.
+var nouns = [...][2]string{ByLine: {"line", "lines"}, ByCategory: {"category", "categories"}, ByModule: {"module", "modules"}, ByStack: {"stack", "stacks"}, ByTree: {"branch", "branches"}}
+
 // HolderOptions say how to group what is held, and how much of it to list.
 type HolderOptions struct {
 	By       By
@@ -196,14 +199,17 @@ func (h *Held) shareOf(bytes int64) float64 {
 // Groups returns what is held by line, module, stack or category, largest first; what
 // is beyond the top is summed up in the last group.
 func (h *Held) Groups(o HolderOptions) []HolderGroup {
-	gather := make(map[string]*grouping)
+	gather := make(map[nameKey]*grouping)
 	var order []*grouping
 	for _, l := range h.lots {
-		name := h.name(l, o.By)
-		g := gather[name]
+		name, id := h.name(l, o.By), snapshot.StackID(0)
+		if o.By == ByStack {
+			id = l.site // two stacks may read alike in one line
+		}
+		g := gather[nameKey{name, id}]
 		if g == nil {
 			g = newGrouping(name)
-			gather[name] = g
+			gather[nameKey{name, id}] = g
 			order = append(order, g)
 		}
 		g.add(l, h.sites.Op(l.site))
@@ -217,7 +223,7 @@ func (h *Held) Groups(o HolderOptions) []HolderGroup {
 		groups = append(groups, h.group(g))
 	}
 	if rest := order[top:]; len(rest) > 0 {
-		groups = append(groups, h.rest(rest))
+		groups = append(groups, h.rest(rest, o.By))
 	}
 	return groups
 }
@@ -245,6 +251,12 @@ func (h *Held) name(l lot, by By) string {
 		return h.sites.Display(l.site)
 	}
 	return h.sites.Line(l.site)
+}
+
+// nameKey tells groups apart.
+type nameKey struct {
+	name string
+	site snapshot.StackID // for ByStack
 }
 
 // grouping is a HolderGroup in the making.
@@ -285,8 +297,8 @@ func (h *Held) group(g *grouping) HolderGroup {
 	return out
 }
 
-func (h *Held) rest(list []*grouping) HolderGroup {
-	sum := newGrouping(otherName(len(list), "site"))
+func (h *Held) rest(list []*grouping, by By) HolderGroup {
+	sum := newGrouping(otherName(len(list), nouns[by][0], nouns[by][1]))
 	for _, g := range list {
 		sum.total.add(g.total)
 		for c, bytes := range g.categories {

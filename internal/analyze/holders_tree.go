@@ -46,7 +46,7 @@ func (h *Held) Tree(o HolderOptions) *HolderNode {
 			at.total.add(l.amount)
 		}
 		for _, f := range path {
-			at = at.child(f, h.sites)
+			at = at.child(f, func() string { return h.sites.level(f) })
 			at.total.add(l.amount)
 		}
 		at.own.add(l.amount)
@@ -59,10 +59,10 @@ func (h *Held) Tree(o HolderOptions) *HolderNode {
 	return node
 }
 
-func (b *branch) child(f snapshot.FrameID, s *Sites) *branch {
+func (b *branch) child(f snapshot.FrameID, name func() string) *branch {
 	c := b.children[f]
 	if c == nil {
-		c = &branch{name: s.Position(f) + " " + s.rec.Frames[f].Name}
+		c = &branch{name: name()}
 		if b.children == nil {
 			b.children = make(map[snapshot.FrameID]*branch)
 		}
@@ -117,7 +117,7 @@ func (h *Held) restOf(list []*branch) *HolderNode {
 	for _, b := range list {
 		sum.add(b.total)
 	}
-	n := h.leaf(otherName(len(list), "site"), sum)
+	n := h.leaf(otherName(len(list), "branch", "branches"), sum)
 	n.Rest = len(list)
 	return n
 }
@@ -129,11 +129,11 @@ func joined(a, b string) string {
 	return a + " → " + b
 }
 
-func otherName(n int, what string) string {
+func otherName(n int, one, many string) string {
 	if n == 1 {
-		return "other (1 " + what + ")"
+		return "other (1 " + one + ")"
 	}
-	return "other (" + strconv.Itoa(n) + " " + what + "s)"
+	return "other (" + strconv.Itoa(n) + " " + many + ")"
 }
 
 // path returns the frames of a stack that are levels of the tree, outermost first:
@@ -153,6 +153,14 @@ func (s *Sites) path(id snapshot.StackID) []snapshot.FrameID {
 	return path
 }
 
+// level names a frame of path: torch's by the operator, others by position and name.
+func (s *Sites) level(f snapshot.FrameID) string {
+	if isTorch(s.frame(f).pkg) {
+		return s.opName(f)
+	}
+	return s.short(f) + " " + s.rec.Frames[f].Name
+}
+
 func isTorch(pkg string) bool { return pkg == "torch" || pkg == "torch.compile" || pkg == "torch.fx" }
 
 // Module returns the call of a module that a stack is in: the innermost one that is
@@ -170,7 +178,7 @@ func (s *Sites) Module(id snapshot.StackID) string {
 			continue
 		}
 		if callee >= 0 && s.callsModule(ids[callee+1:i]) {
-			return s.Position(f) + " → " + s.opOrName(ids[callee])
+			return s.short(f) + " → " + s.opOrName(ids[callee])
 		}
 		callee = i
 	}

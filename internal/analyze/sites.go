@@ -18,8 +18,9 @@ type Sites struct {
 	sites  []Site       // by StackID
 	prefix string       // folder that all of the user's files share, with its last slash
 
-	anyStack  bool // the recording has stacks at all
-	anyNative bool // some of them have C++ frames
+	marks     marks // of all stacks
+	anyStack  bool  // the recording has stacks at all
+	anyNative bool  // some of them have C++ frames
 }
 
 // Site is what is known of one distinct stack. User, Via, Op and Inner are indexes
@@ -42,11 +43,12 @@ func NewSites(rec *snapshot.Recording) *Sites {
 		s.facts[i] = reader.facts(f)
 	}
 	s.prefix = s.commonFolder()
+	s.anyStack = len(s.sites) > 1
 	seen := make(map[uint64][]snapshot.StackID, len(s.sites))
 	for id := range s.sites {
 		s.sites[id] = s.read(snapshot.StackID(id))
 		s.sites[id].Same = s.first(seen, snapshot.StackID(id))
-		s.anyStack = s.anyStack || id > 0
+		s.marks |= s.sites[id].marks
 	}
 	return s
 }
@@ -120,8 +122,8 @@ func (s *Sites) op(frames []snapshot.FrameID, user int) int {
 		}
 		name := s.rec.Frames[frames[i]].Name
 		if !isPrivate(name) {
-			if helper >= 0 && name == "forward" && !strings.HasPrefix(s.rec.Frames[frames[helper]].Name, "<") {
-				return helper // _conv_forward says more than forward
+			if helper >= 0 && name == "forward" && !strings.HasPrefix(facts.rel, "torch/nn/modules/") {
+				return helper // _attention says more than forward
 			}
 			return i
 		}
@@ -260,16 +262,29 @@ func (s *Sites) Frames(id snapshot.StackID) []snapshot.Frame {
 	return frames
 }
 
-// Display returns a stack in one line: "train.py:166 step → cross_entropy".
+// Display returns a stack in one line: "train.py:166 step → cross_entropy", or
+// "train.py:166 step → modeling_bert.py:292 → linear" with a model of a library between.
 func (s *Sites) Display(id snapshot.StackID) string {
-	line, op := s.Line(id), s.Op(id)
-	if via := s.via(id); via != "" {
-		line += " → " + via
+	line, op, site := s.Line(id), s.Op(id), s.At(id)
+	if site.User >= 0 && site.Via >= 0 {
+		via := s.rec.Stacks.Frames(id)[site.Via]
+		line += " → " + s.short(via)
+		if site.Via == site.Op {
+			return line + " " + s.rec.Frames[via].Name
+		}
 	}
 	if op != "" {
 		line += " → " + op
 	}
 	return line
+}
+
+// short returns the position of a frame; a library's without the folders.
+func (s *Sites) short(id snapshot.FrameID) string {
+	if s.frame(id).whose == Library {
+		return path.Base(s.Position(id))
+	}
+	return s.Position(id)
 }
 
 // Line returns the line of code that a stack is charged to: the user's innermost
@@ -358,15 +373,6 @@ func (s *Sites) nativeOp(ids []snapshot.FrameID, site *Site) string {
 		}
 	}
 	return op
-}
-
-// via names the other library's function between the user's line and the operator.
-func (s *Sites) via(id snapshot.StackID) string {
-	site := s.At(id)
-	if site.Via < 0 || site.Via == site.Op || site.User < 0 {
-		return ""
-	}
-	return path.Base(s.Position(s.rec.Stacks.Frames(id)[site.Via]))
 }
 
 // FoldedFrame is a frame of the user's, or a run of frames that are not.
