@@ -13,6 +13,7 @@ import (
 // write its file and add its factory here.
 func factories() []func(*App) *cobra.Command {
 	return []func(*App) *cobra.Command{
+		newRules,
 		newCompletion,
 		newVersion,
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/ullage-dev/ullage/internal/rules"
 )
 
-const rulesLong = `Rules prints what Ullage knows: the symptoms that a recording, a log or a live run can
-show, and the causes behind them. Without an argument it lists all, with the beginning
-of an id those of a family, with an id the whole page: how it shows, why it happens,
-how to confirm it, and what to change.
+const rulesLong = `Rules prints what Ullage knows: symptoms that a recording, a log or a live
+run can show, and the causes behind them. Without an argument it lists all,
+with the beginning of an id those that begin so, with an id the whole page:
+how it shows, why it happens, how to confirm it, and what to change.
 
   ullage rules
   ullage rules leak

@@ -50,6 +50,17 @@ func Get(id string) (*Rule, error) {
 	return nil, &UnknownError{ID: id, Near: near(id, 3)}
 }
 
+// Symptoms returns the ids of the symptoms that name id among the causes they fit.
+func Symptoms(id string) []string {
+	var ids []string
+	for _, r := range All() {
+		if slices.Contains(r.Causes, id) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
 // UnknownError is an id that is not in the catalogue.
 type UnknownError struct {
 	ID   string

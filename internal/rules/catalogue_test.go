@@ -106,6 +106,16 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// TestEveryCauseIsNamed: a cause that no symptom leads to would not be found by anyone
+// who starts from what they see. Settings are found by themselves.
+func TestEveryCauseIsNamed(t *testing.T) {
+	for _, r := range All() {
+		if r.Kind == Cause && r.Family() != "conf" && len(Symptoms(r.ID)) == 0 {
+			t.Errorf("no symptom names %s", r.ID)
+		}
+	}
+}
+
 func TestComplete(t *testing.T) {
 	f := Complete(Finding{Rule: "frag/pinned-segment"})
 	if f.Title == "" || len(f.Remedies) == 0 || f.Causes[0] != "frag/variable-shapes" {
