@@ -1,0 +1,129 @@
+package analyze
+
+import (
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// scalarBytes is the size of a block for a loss: one number, rounded up to the
+// allocator's smallest block.
+const scalarBytes = 512
+
+// causeReasons says for the likeliest cause what in the data speaks for it.
+var causeReasons = map[string]string{
+	"leak/loss-with-graph":      "activations of a forward pass stay together with a single number: a loss that is kept keeps its graph",
+	"leak/list-with-graph":      "activations of several operations of one forward pass stay: an output that is kept keeps its graph",
+	"leak/eval-without-no-grad": "activations stay in steps without a backward pass: a graph is built for outputs that are kept",
+	"leak/create-graph":         "what stays was made in the backward pass: gradients that have a graph of their own",
+	"leak/hook-cache":           "the output of one operation inside a module stays and nothing else of that forward pass: something holds it beside the graph",
+	"leak/logger-tensors":       "single numbers stay, one a step: a metric or a log keeps the tensor instead of its value",
+	"leak/step-outputs":         "what the user's own line allocates stays: inputs or results that are collected",
+	"leak/recurrent-state":      "what a recurrent module made in each step stays: a state that is carried on keeps the graph of all steps before it",
+}
+
+// profile is what the sites of a group say of the code that made them.
+type profile struct {
+	modules  int // sites within a module's forward
+	direct   int // sites of the user's own lines
+	backward int64
+	scalars  int // blocks of a single number
+	total    int64
+	kv       int64 // of caches of keys and values
+	recur    bool
+}
+
+func (w *leakWindow) profileOf(g *lockstepGroup) profile {
+	var p profile
+	for _, s := range g.sites {
+		site := w.sites.At(s.lives.stack)
+		p.total += s.bytes
+		switch {
+		case site.marks.has(inKVCache):
+			p.kv += s.bytes
+		case site.marks.has(inBackward) || s.lives.stack == 0:
+			p.backward += s.bytes
+		case site.marks.has(inModule):
+			p.modules++
+		default:
+			p.direct++
+		}
+		if w.sites.Op(s.lives.stack) == "rnn" || w.hasFile(s.lives.stack, "torch/nn/modules/rnn.py") {
+			p.recur = true
+		}
+		for _, b := range s.births {
+			if b.bytes == int64(b.blocks)*scalarBytes {
+				p.scalars += b.blocks
+			}
+		}
+	}
+	return p
+}
+
+func (w *leakWindow) hasFile(id snapshot.StackID, rel string) bool {
+	for _, f := range w.tl.Rec.Stacks.Frames(id) {
+		if w.sites.frame(f).rel == rel {
+			return true
+		}
+	}
+	return false
+}
+
+// causesOf returns the causes that fit a growth, likeliest first. What is kept can
+// be told from a recording; by what it is kept can't.
+func (w *leakWindow) causesOf(g *lockstepGroup) []string {
+	p := w.profileOf(g)
+	trained := w.hasBackward(g)
+	switch {
+	case p.total > 0 && p.kv*2 > p.total:
+		return []string{"leak/step-outputs", "leak/reference-cycle"}
+	case p.recur:
+		return []string{"leak/recurrent-state", "leak/retain-graph", "leak/list-with-graph"}
+	case p.backward*3 > p.total:
+		return []string{"leak/create-graph", "leak/retain-graph", "leak/no-zero-grad"}
+	case p.modules >= 2 && (!trained || g.EverySteps > 1):
+		return []string{"leak/eval-without-no-grad", "leak/list-with-graph", "leak/step-outputs"}
+	case p.modules >= 2 && p.scalars > 0:
+		return []string{"leak/loss-with-graph", "leak/list-with-graph", "leak/retain-graph", "leak/exception-frame"}
+	case p.modules >= 2:
+		return []string{"leak/list-with-graph", "leak/step-outputs", "leak/exception-frame", "leak/reference-cycle"}
+	case p.total <= int64(p.scalars)*scalarBytes:
+		return []string{"leak/logger-tensors", "leak/loss-with-graph", "leak/step-outputs"}
+	case p.modules == 1:
+		return []string{"leak/hook-cache", "leak/reference-cycle", "leak/step-outputs", "leak/exception-frame"}
+	}
+	return []string{"leak/step-outputs", "leak/list-with-graph", "leak/reference-cycle", "leak/logger-tensors"}
+}
+
+// sampledSteps is how many of the steps that leave blocks behind are looked into
+// for a backward pass.
+const sampledSteps = 8
+
+// hasBackward tells whether in the steps that leave blocks behind a backward pass
+// follows: allocations by autograd between what stays and the end of the step.
+func (w *leakWindow) hasBackward(g *lockstepGroup) bool {
+	with, looked := 0, 0
+	last := -1
+	for _, i := range g.sites[0].lives.survivors {
+		l := w.tl.Life(int(i))
+		k := w.steps.Of(l.Alloc)
+		if k == last || k >= g.sites[0].until {
+			continue
+		}
+		last = k
+		if looked++; w.backwardIn(l.Alloc, w.bounds[k+1]) {
+			with++
+		}
+		if looked == sampledSteps {
+			break
+		}
+	}
+	return with*2 > looked
+}
+
+func (w *leakWindow) backwardIn(from, to int) bool {
+	for i := from; i < to; i++ {
+		if e := w.tl.Dev.Events.At(i); e.Action == snapshot.Alloc && (e.Stack == 0 || w.sites.At(e.Stack).marks.has(inBackward)) {
+			return w.sites.HasStacks()
+		}
+	}
+	return false
+}

@@ -1,0 +1,160 @@
+package analyze
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/units"
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// maxOthers is how many further sites of a leak are named in its finding.
+const maxOthers = 5
+
+// growingFinding puts a growth into words.
+func (w *leakWindow) growingFinding(g lockstepGroup) rules.Finding {
+	f := rules.Finding{
+		Rule: "leak/growing-site", Severity: g.Severity, Confidence: g.Confidence,
+		Title: fmt.Sprintf("%s a step stay behind at %s", bytesText(g.BytesPerStep), w.sites.Display(g.Stack)),
+		Bytes: g.LiveBytes, Event: g.FirstEvent, Stack: w.sites.Frames(g.Stack),
+		Causes: w.causesOf(&g),
+	}
+	if g.EverySteps > 1 {
+		f.Title = fmt.Sprintf("%s every %d steps stay behind at %s", bytesText(g.BytesPerStep*float64(g.EverySteps)), g.EverySteps, w.sites.Display(g.Stack))
+	}
+	f.Evidence = append(f.Evidence, w.survival(&g))
+	f.Evidence = append(f.Evidence, w.company(&g)...)
+	f.Evidence = append(f.Evidence, w.outlook(&g)...)
+	if why := causeReasons[f.Causes[0]]; why != "" {
+		f.Evidence = append(f.Evidence, why)
+	}
+	f.Evidence = append(f.Evidence, "steps: "+w.steps.Why)
+	f.Remedies = w.growingRemedies(&g)
+	return f
+}
+
+func bytesText(bytes float64) string { return units.FormatBytes(int64(bytes + 0.5)) }
+
+// survival is the evidence itself: which blocks live on.
+func (w *leakWindow) survival(g *lockstepGroup) string {
+	last := w.steps.Of(w.end - 1)
+	freed := 0
+	for _, s := range g.sites {
+		freed += len(s.lives.freed)
+	}
+	text := fmt.Sprintf("%s blocks made since step %d, %s, are live after step %d", units.FormatCount(int64(g.Blocks)), g.SinceStep, units.FormatBytes(g.LiveBytes), last)
+	switch {
+	case freed == 0:
+		return text + "; none that was kept across steps has been freed"
+	default:
+		return text + fmt.Sprintf("; %s others from there were kept across steps and freed", units.FormatCount(int64(freed)))
+	}
+}
+
+// company names the other sites of a growth and where they all come from.
+func (w *leakWindow) company(g *lockstepGroup) []string {
+	if len(g.sites) == 1 {
+		return nil
+	}
+	var others []string
+	for _, s := range g.sites {
+		if s.lives.stack == g.Stack {
+			continue
+		}
+		if len(others) == maxOthers {
+			others = append(others, fmt.Sprintf("and %d more sites", len(g.sites)-1-maxOthers))
+			break
+		}
+		perStep := float64(s.bytes) / float64(max(s.until-s.births[0].step, 1))
+		others = append(others, fmt.Sprintf("%s (%s a step)", w.sites.Display(s.lives.stack), bytesText(perStep)))
+	}
+	list := []string{"growing in the same steps: " + strings.Join(others, "; ")}
+	if root := w.commonRoot(g); root != "" {
+		list = append(list, "all of them with a Python stack are allocated under "+root)
+	}
+	return list
+}
+
+// commonRoot returns the innermost line of the user's code that all sites of a
+// group share, or "" if that says no more than a site itself.
+func (w *leakWindow) commonRoot(g *lockstepGroup) string {
+	var shared []snapshot.FrameID // outermost first
+	for _, id := range g.Stacks {
+		frames := w.tl.Rec.Stacks.Frames(id)
+		if w.sites.At(id).User < 0 {
+			continue
+		}
+		if shared == nil {
+			for i := len(frames) - 1; i >= 0; i-- {
+				shared = append(shared, frames[i])
+			}
+			continue
+		}
+		n := 0
+		for n < len(shared) && n < len(frames) && shared[n] == frames[len(frames)-1-n] {
+			n++
+		}
+		shared = shared[:n]
+	}
+	for i := len(shared) - 1; i >= 0; i-- {
+		if w.sites.frame(shared[i]).whose == Users {
+			return w.sites.Position(shared[i]) + " " + w.tl.Rec.Frames[shared[i]].Name
+		}
+	}
+	return ""
+}
+
+// outlook says what the growth has led to, or will.
+func (w *leakWindow) outlook(g *lockstepGroup) []string {
+	switch {
+	case g.Severity == rules.Error:
+		request := w.tl.Dev.Events.At(w.opt.DiedAt).SizeBytes
+		return []string{fmt.Sprintf("the run died for want of %s: without this growth it would have fitted", units.FormatBytes(request))}
+	case g.FillsAtStep >= 0 && w.opt.DiedAt < 0:
+		return []string{fmt.Sprintf("at this rate %s are full in step %s", units.FormatBytes(w.opt.CapBytes), units.FormatCount(int64(g.FillsAtStep)))}
+	case g.Severity == rules.Info && g.Confidence > rules.Low:
+		return []string{fmt.Sprintf("small: %s of the peak so far, %s in %s steps", units.FormatShare(g.LiveBytes, w.tl.Peak.Allocated.Bytes), bytesText(g.BytesPerStep*longRun), units.FormatCount(longRun))}
+	case g.Confidence == rules.Low:
+		return []string{"these rounds may be a model being made or loaded, which leaves its parameters behind"}
+	}
+	return nil
+}
+
+func (w *leakWindow) growingRemedies(g *lockstepGroup) []rules.Remedy {
+	peak := w.tl.Peak.Allocated.Bytes
+	effect := fmt.Sprintf("the peak of allocated memory falls from %s to %s", units.FormatBytes(peak), units.FormatBytes(peak-g.PeakBytes))
+	return []rules.Remedy{
+		{Do: "find what keeps the result of " + w.sites.Line(g.Stack) + " after its step, and keep a number (.item()) or a detached copy on the CPU instead", Effect: effect, Bytes: g.PeakBytes},
+		{Do: "where it must be kept, bound it: a deque with maxlen, or a list that is cleared each epoch", Effect: fmt.Sprintf("each step less that is kept saves %s", bytesText(g.BytesPerStep))},
+	}
+}
+
+// shortFinding says that a run is too short, where something looks like growth.
+func (w *leakWindow) shortFinding() []rules.Finding {
+	if w.n >= minBirths+young {
+		return nil
+	}
+	best, bestBytes := -1, int64(0)
+	for i := range w.lives {
+		list := before(w.births(&w.lives[i]), w.n-1)
+		bytes := int64(0)
+		for _, b := range list {
+			bytes += b.bytes
+		}
+		if len(list) >= 2 && len(w.lives[i].freed) == 0 && list[len(list)-1].step-list[0].step == len(list)-1 && bytes > bestBytes {
+			best, bestBytes = i, bytes
+		}
+	}
+	if best < 0 || float64(bestBytes) < materialShare*float64(w.tl.Peak.Allocated.Bytes) {
+		return nil
+	}
+	s := &w.lives[best]
+	return []rules.Finding{{
+		Rule: "leak/too-short-to-tell", Severity: rules.Info, Confidence: rules.Low,
+		Title:    fmt.Sprintf("%d steps are too few to tell whether memory grows at %s", w.n, w.sites.Display(s.stack)),
+		Evidence: []string{fmt.Sprintf("%s made there in earlier steps are live at the end; this takes %d whole steps to judge", units.FormatBytes(bestBytes), minBirths+young), "steps: " + w.steps.Why},
+		Bytes:    bestBytes, Event: w.tl.Life(int(s.survivors[0])).Alloc, Stack: w.sites.Frames(s.stack),
+		Remedies: []rules.Remedy{{Do: fmt.Sprintf("record at least %d steps", 2*(minBirths+young))}},
+	}}
+}

@@ -1,0 +1,66 @@
+package analyze
+
+import "github.com/ullage-dev/ullage/internal/rules"
+
+const (
+	materialShare = 0.01    // of the peak: a growth that has this much already matters
+	longRun       = 10_000  // steps of a long run, in which …
+	longRunShare  = 0.1     // … this share of the device is much
+	usualDevice   = 8 << 30 // bytes of a device of which nothing is known, if the run used less
+	explainsShare = 0.1     // of what was reserved when the run died
+)
+
+// grade says how much a growth matters, and how sure it is.
+func (w *leakWindow) grade(g *lockstepGroup) (rules.Severity, rules.Confidence) {
+	conf := rules.High
+	if len(g.sites[0].births) < 2*minBirths || w.steps.Confidence < rules.Medium {
+		conf = rules.Medium
+	}
+	switch {
+	case w.isSetUp(g):
+		return rules.Info, rules.Low
+	case w.explainsDeath(g):
+		return rules.Error, conf
+	case w.isMaterial(g.LiveBytes, g.BytesPerStep):
+		return rules.Warning, conf
+	}
+	return rules.Info, conf
+}
+
+// isMaterial tells whether a growth matters: by what it has already, or by what it
+// will have in a long run.
+func (w *leakWindow) isMaterial(liveBytes int64, bytesPerStep float64) bool {
+	device := max(w.opt.CapBytes, w.tl.Peak.Reserved.Bytes)
+	if w.opt.CapBytes <= 0 {
+		device = max(device, usualDevice)
+	}
+	return float64(liveBytes) >= materialShare*float64(w.tl.Peak.Allocated.Bytes) ||
+		bytesPerStep*longRun >= longRunShare*float64(device)
+}
+
+// explainsDeath tells whether the request that ended the run would have fitted
+// without the growth, and whether the growth is more than a small part of it all.
+func (w *leakWindow) explainsDeath(g *lockstepGroup) bool {
+	if w.opt.DiedAt < 0 {
+		return false
+	}
+	request := w.tl.Dev.Events.At(w.opt.DiedAt).SizeBytes
+	reserved := w.tl.TotalsAt(w.opt.DiedAt).Reserved
+	return g.LiveBytes >= request && float64(g.LiveBytes) >= explainsShare*float64(reserved)
+}
+
+// isSetUp tells whether a growth may be a model that is being made or loaded: then
+// every round leaves its parameters behind. Where annotations bound the steps there
+// is no doubt that the run is past that.
+func (w *leakWindow) isSetUp(g *lockstepGroup) bool {
+	if w.steps.Source == StepsAnnotated {
+		return false
+	}
+	bytes := int64(0)
+	for _, s := range g.sites {
+		if w.sites.At(s.lives.stack).marks.has(setUpMarks) {
+			bytes += s.bytes
+		}
+	}
+	return bytes*2 > g.LiveBytes
+}
