@@ -28,7 +28,7 @@ type SettingsEvidence struct {
 	Native     bool // some segment is not
 
 	PeakReservedBytes   int64
-	OversizeUnusedBytes int64 // at the peak of reserved: free, in blocks of at least max_split_size, which serve only requests as large
+	OversizeUnusedBytes int64 // free in blocks of at least max_split_size, and so kept from the last smaller request that got a new segment
 	FlatGrowthBytes     int64 // by how much reserved grew while the peak of allocated stayed level
 
 	WantedConf string // settings that a text or another rank's recording has where this one has none
@@ -257,8 +257,8 @@ func (c *settingsCheck) maxSplit() {
 		f := c.add("conf/max-split-waste", rules.Warning, rules.Medium,
 			fmt.Sprintf("max_split_size_mb:%d keeps %s of free memory from every request below %d MiB",
 				limit>>20, units.FormatBytes(c.ev.OversizeUnusedBytes), limit>>20),
-			fmt.Sprintf("at the peak of reserved, %s of %s are in free blocks of at least the limit",
-				units.FormatBytes(c.ev.OversizeUnusedBytes), units.FormatBytes(c.ev.PeakReservedBytes)))
+			fmt.Sprintf("reserved reached %s; when it last grew for a request below the limit, %s were free in blocks of at least the limit",
+				units.FormatBytes(c.ev.PeakReservedBytes), units.FormatBytes(c.ev.OversizeUnusedBytes)))
 		f.Bytes = c.ev.OversizeUnusedBytes
 	}
 }

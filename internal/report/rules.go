@@ -22,7 +22,7 @@ type RuleJSON struct {
 	Summary    string           `json:"summary"`
 	Root       string           `json:"root"` // none where it has none
 	Signals    []string         `json:"signals"`
-	FoundBy    []string         `json:"found_by"` // commands that raise it
+	FoundBy    []string         `json:"found_by"` // commands that report it
 	Applies    string           `json:"applies"`  // empty where it is limited to nothing
 	Doc        string           `json:"doc"`      // path of its page in the repository
 	HowItShows string           `json:"how_it_shows"`
@@ -64,7 +64,7 @@ func NewRulesJSON(some []*rules.Rule) RulesJSON {
 
 // RuleList prints a line for each rule.
 func RuleList(w io.Writer, l term.Look, some []*rules.Rule) error {
-	t := term.Table{Columns: []term.Column{{Title: "RULE"}, {Title: "KIND"}, {Title: "FOUND BY"}, {Title: "TITLE", Cut: term.CutAtEnd}}}
+	t := term.Table{Columns: []term.Column{{Title: "RULE"}, {Title: "KIND"}, {Title: "REPORTED BY"}, {Title: "TITLE", Cut: term.CutAtEnd}}}
 	for _, r := range some {
 		found := strings.Join(r.FoundBy, ", ")
 		if found == "" {
@@ -122,9 +122,9 @@ func ruleFacts(r *rules.Rule) string {
 	}
 	facts := fmt.Sprintf("A %s. Can be seen in: %s.", r.Kind, strings.Join(shown, ", "))
 	if len(r.FoundBy) > 0 {
-		facts += " Found by: ullage " + strings.Join(r.FoundBy, ", ullage ") + "."
+		facts += " Reported by: ullage " + strings.Join(r.FoundBy, ", ullage ") + "."
 	} else {
-		facts += " No command looks for it by itself."
+		facts += " No command reports it by itself."
 	}
 	if r.Root != rules.NoRoot {
 		facts += fmt.Sprintf(" Root: %s.", r.Root)

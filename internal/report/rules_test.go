@@ -29,7 +29,7 @@ const madePage = `frag/made: A page for a test
 
 A sentence of some length that has to be wrapped where the terminal is narrow.
 
-A symptom. Can be seen in: a recording, a message or log. Found by: ullage
+A symptom. Can be seen in: a recording, a message or log. Reported by: ullage
 explain. Root: asynchronous frees. Applies to: PyTorch 2.1 and newer.
 
 How it shows

@@ -21,7 +21,7 @@ var raisers = map[string][]string{
 }
 
 // TestFoundBy holds the catalogue and the code together: every id that the code names
-// exists, and a page says that a command finds its rule exactly when the command's code
+// exists, and a page says that a command reports its rule exactly when the command's code
 // names it. A promise without code, and code without a page, both fail here.
 func TestFoundBy(t *testing.T) {
 	raised := map[string][]string{} // commands by id

@@ -44,7 +44,7 @@ type Rule struct {
 	Summary string // one sentence or two
 	Root    Root
 	Signals []Signal
-	FoundBy []string // commands that raise this rule today; empty for knowledge only
+	FoundBy []string // commands that report it today, as a finding or a likely cause; empty for knowledge only
 	Applies string   // releases or systems to which it is limited; empty for all
 
 	Shows   string // how it shows
