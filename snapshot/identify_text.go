@@ -60,9 +60,9 @@ func encodingOf(head []byte) Encoding {
 		}
 	}
 	switch {
-	case n >= 8 && zeros[1] > n*2/5 && zeros[0] == 0:
+	case n >= 8 && zeros[1] > n*2/5 && zeros[0] <= n/64:
 		return UTF16LE
-	case n >= 8 && zeros[0] > n*2/5 && zeros[1] == 0:
+	case n >= 8 && zeros[0] > n*2/5 && zeros[1] <= n/64:
 		return UTF16BE
 	}
 	return UTF8

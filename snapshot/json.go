@@ -291,7 +291,7 @@ func (d *jsonDecoder) reading() string {
 			what = fmt.Sprintf("the value of %q", d.pool.Text(items[len(items)-1]))
 		}
 	}
-	return fmt.Sprintf("the JSON ends within %s, %d levels deep", what, n)
+	return fmt.Sprintf("the JSON ends within %s, at depth %d", what, n)
 }
 
 func (d *jsonDecoder) unexpected(tok byte, want string) error {

@@ -1,0 +1,197 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	maxFolderFiles = 20_000 // a folder of checkpoints and logs has some thousands
+	maxFolderDepth = 8
+)
+
+// Found is what a folder holds.
+type Found struct {
+	Files   []FileInfo // that can be recordings
+	Skipped []Skipped  // what else there is
+}
+
+// Skipped is a file that is not a recording.
+type Skipped struct {
+	Path     string
+	Identity Identity
+	Err      error // why it could not be looked at, or nil
+}
+
+// NoRecordingsError reports a folder without recordings.
+type NoRecordingsError struct {
+	Dir     string
+	Skipped []Skipped
+}
+
+func (e *NoRecordingsError) Error() string {
+	return fmt.Sprintf("%s: no recordings of GPU memory in this folder: %s", e.Dir, SkippedNote(e.Skipped))
+}
+
+// Hint is advice for the user.
+func (e *NoRecordingsError) Hint() string { return howToRecord }
+
+// FindFiles looks through dir, and the folders in it, for recordings. It reads the
+// beginning of every file, for names say nothing; hidden files are passed over.
+func FindFiles(fsys fs.FS, dir string) (*Found, error) {
+	found := &Found{}
+	seen := 0
+	err := fs.WalkDir(fsys, dir, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && p == dir:
+			return err
+		case err != nil:
+			found.Skipped = append(found.Skipped, Skipped{Path: p, Err: err})
+			return fs.SkipDir
+		case p != dir && strings.HasPrefix(d.Name(), "."):
+			return skip(d)
+		case d.IsDir():
+			if strings.Count(strings.TrimPrefix(p, dir), "/") >= maxFolderDepth {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if seen++; seen > maxFolderFiles {
+			return &TooLargeError{What: "the number of files in " + dir, Limit: maxFolderFiles, Unit: "files", hint: "give the folder of one job, or the files"}
+		}
+		found.look(fsys, p)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Files) == 0 {
+		return nil, &NoRecordingsError{Dir: dir, Skipped: found.Skipped}
+	}
+	return found, nil
+}
+
+func skip(d fs.DirEntry) error {
+	if d.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// look decides about one file.
+func (f *Found) look(fsys fs.FS, p string) {
+	info, err := fs.Stat(fsys, p) // follows a link to a file
+	if err == nil && !info.Mode().IsRegular() {
+		return
+	}
+	var id Identity
+	if err == nil {
+		id, err = identifyFile(fsys, p)
+	}
+	if err != nil {
+		f.Skipped = append(f.Skipped, Skipped{Path: p, Identity: id, Err: err})
+		return
+	}
+	switch id.Content {
+	case ContentPickle, ContentHTML, ContentJSON:
+		f.Files = append(f.Files, FileInfo{Path: p, SizeBytes: info.Size(), ModTime: info.ModTime()})
+	default:
+		f.Skipped = append(f.Skipped, Skipped{Path: p, Identity: id})
+	}
+}
+
+func identifyFile(fsys fs.FS, p string) (Identity, error) {
+	file, err := fsys.Open(p)
+	if err != nil {
+		return Identity{}, err
+	}
+	defer file.Close()
+	in, err := Open(file, Options{})
+	if err != nil {
+		return Identity{}, err
+	}
+	defer in.Close()
+	return in.Identity, nil
+}
+
+// SkippedNote tells in one line what was passed over: "3 files of text, 1 PyTorch checkpoint …".
+func SkippedNote(skipped []Skipped) string {
+	if len(skipped) == 0 {
+		return "it is empty"
+	}
+	count := map[string]int{}
+	example := map[string]string{}
+	for _, s := range skipped {
+		what := s.Identity.What
+		if s.Err != nil {
+			what = "not readable"
+			if !errors.Is(s.Err, fs.ErrPermission) {
+				what = s.Err.Error()
+			}
+		}
+		if count[what]++; count[what] == 1 {
+			example[what] = path.Base(s.Path)
+		}
+	}
+	var parts []string
+	for what, n := range count {
+		part := fmt.Sprintf("%q is %s", example[what], what)
+		if n > 1 {
+			part += fmt.Sprintf(", and so %s %s", isAre(n-1), plural(n-1, "other"))
+		}
+		parts = append(parts, part)
+	}
+	slices.Sort(parts)
+	if len(parts) > 5 {
+		parts = append(parts[:5], "…")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// ReadFiles reads the files of a set, parallel of them at a time, and yields the
+// recordings in their order. It runs at most parallel files ahead of the caller:
+// that many recordings are in memory beside the one in use. read opens and reads
+// one file; an error of one does not end the others. When the caller stops early,
+// ReadFiles waits for the reads under way.
+func ReadFiles(files []File, parallel int, read func(File) (*Recording, error)) iter.Seq2[*Recording, error] {
+	type result struct {
+		rec *Recording
+		err error
+	}
+	return func(yield func(*Recording, error) bool) {
+		results := make([]chan result, 0, len(files))
+		start := func() {
+			f := files[len(results)]
+			c := make(chan result, 1)
+			results = append(results, c)
+			go func() {
+				rec, err := read(f)
+				if rec != nil && f.Rank >= 0 {
+					rec.Source.Rank = f.Rank
+				}
+				c <- result{rec, err}
+			}()
+		}
+		next := 0
+		defer func() {
+			for ; next < len(results); next++ {
+				<-results[next]
+			}
+		}()
+		for next < len(files) {
+			for len(results) < min(next+max(parallel, 1), len(files)) {
+				start()
+			}
+			r := <-results[next]
+			next++
+			if !yield(r.rec, r.err) {
+				return
+			}
+		}
+	}
+}

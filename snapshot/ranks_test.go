@@ -1,0 +1,218 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseName(t *testing.T) {
+	tests := []struct {
+		path string
+		rank int
+		step int64
+		exit bool
+		job  string
+	}{
+		{"snapshot.pickle", -1, -1, false, "/snapshot.pickle"},
+		{"iteration_10/rank3_memory_snapshot.pickle", 3, 10, false, "iteration_#/rank#_memory_snapshot.pickle"}, // torchtitan to 2025
+		{"iteration_10_exit/rank3_memory_snapshot.pickle", 3, 10, true, "iteration_#/rank#_memory_snapshot.pickle"},
+		{"step_000000000010/000003_step_10.pickle", 3, 10, false, "step_#/#_step_#.pickle"},    // torchtitan
+		{"rank3.120.memory_snapshot.pickle", 3, 120, false, "/rank#.#.memory_snapshot.pickle"}, // Composer
+		{"rank3_oom_snapshot.pickle", 3, -1, true, "/rank#_snapshot.pickle"},
+		{"mem_snapshots/20260131-1200/actor_rank12_pid4711.pickle", 12, -1, false, "mem_snapshots/#/actor_rank#_pid#.pickle"}, // verl
+		{"snapshot_oom_rank_3.pickle", 3, -1, true, "/snapshot_rank_#.pickle"},                                                // Megatron-LM
+		{"oom_rank3.pickle", 3, -1, true, "/rank#.pickle"},                                                                    // lmms-engine
+		{"memory_snapshot-rank3.pickle.gz", 3, -1, false, "/memory_snapshot-rank#.pickle.gz"},
+		{"memory_snapshot_rank0_step6.pkl", 0, 6, false, "/memory_snapshot_rank#_step#.pkl"},
+		{"prof_memsnap_r7.pkl", 7, -1, false, "/prof_memsnap_r#.pkl"},
+		{"rank3/snapshot.pickle", 3, -1, false, "rank#/snapshot.pickle"},
+		{"rank3/rank3_snapshot.pickle", 3, -1, false, "rank#/rank#_snapshot.pickle"},
+		{"a/global_rank=0003/epoch_2_step_40.pickle", 3, 40, false, "a/global_rank=#/epoch_#_step_#.pickle"},
+		{"node_rank_1_local_rank_2_rank_10.pickle", 10, -1, false, "/node_rank_1_local_rank_2_rank_#.pickle"},
+		{"local_rank2.pickle", 2, -1, false, "/local_rank#.pickle"},
+		{"gpu1_snapshot.pickle", 1, -1, false, "/gpu#_snapshot.pickle"},
+		{"host7_Jan_31_12_00_00.pickle", -1, -1, false, "/host7_#.pickle"},
+		{"trace_rank5_1754338790131393427.pickle", 5, -1, false, "/trace_rank#_#.pickle"},
+		{`C:\runs\iteration_2\RANK1.pickle`, 1, 2, false, "C:/runs/iteration_#/RANK#.pickle"},
+		{"crank5.pickle", -1, -1, false, "/crank5.pickle"}, // no rank within a word
+		{"tp_rank0_pp_rank1_rank6.pickle", 6, -1, false, "/tp_rank0_pp_rank1_rank#.pickle"},
+		{"rank99999999999.pickle", -1, -1, false, "/rank#.pickle"},
+	}
+	for _, tt := range tests {
+		n := ParseName(tt.path)
+		if n.Rank != tt.rank || n.Step != tt.step || n.Exit != tt.exit || n.Job != tt.job {
+			t.Errorf("%s: rank %d, step %d, exit %v, job %s", tt.path, n.Rank, n.Step, n.Exit, n.Job)
+		}
+	}
+}
+
+func infos(paths ...string) []FileInfo {
+	var files []FileInfo
+	for i, p := range paths {
+		files = append(files, FileInfo{Path: p, ModTime: time.Unix(int64(i), 0)})
+	}
+	return files
+}
+
+// show writes sets in a form that a table can hold: "rank:path …".
+func show(s Set) string {
+	var b strings.Builder
+	for i, f := range s.Files {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "%d:%s", f.Rank, f.Path)
+	}
+	return b.String()
+}
+
+func TestGroupFiles(t *testing.T) {
+	tests := []struct {
+		name  string
+		paths []string
+		best  string
+		notes []string
+		sets  int
+	}{
+		{"one", []string{"a.pickle"}, "-1:a.pickle", nil, 1},
+		{"ranks out of order", []string{"s_rank10.pickle", "s_rank9.pickle", "s_rank2.pickle"}, "2:s_rank2.pickle 9:s_rank9.pickle 10:s_rank10.pickle",
+			[]string{"no file for rank 0, 1, 3, 4, 5, 6, 7, 8"}, 1},
+		{"last number without gaps", []string{"s_1.pickle", "s_0.pickle"}, "0:s_0.pickle 1:s_1.pickle", []string{"the last number of each name is taken for its rank"}, 1},
+		{"last number with gaps is a step", []string{"s_100.pickle", "s_200.pickle"}, "-1:s_200.pickle", []string{"1 file of the same job at 1 other step is left out"}, 2},
+		{"last number alone", []string{"s_3.pickle"}, "-1:s_3.pickle", nil, 1},
+		{"the last step", []string{"iteration_10/rank0_m.pickle", "iteration_10/rank1_m.pickle", "iteration_20/rank0_m.pickle", "iteration_20/rank1_m.pickle"},
+			"0:iteration_20/rank0_m.pickle 1:iteration_20/rank1_m.pickle", []string{"2 files of the same job at 1 other step are left out"}, 2},
+		{"the last step that has all ranks", []string{"iteration_10/rank0_m.pickle", "iteration_10/rank1_m.pickle", "iteration_20/rank0_m.pickle"},
+			"0:iteration_10/rank0_m.pickle 1:iteration_10/rank1_m.pickle", []string{"1 file of the same job at 1 other step is left out"}, 2},
+		{"a death before any step", []string{"iteration_30/rank0_m.pickle", "iteration_30/rank1_m.pickle", "iteration_12_exit/rank1_m.pickle"},
+			"1:iteration_12_exit/rank1_m.pickle", []string{"2 files of the same job at 1 other step are left out", "no file for rank 0"}, 2},
+		{"the newest of each rank", []string{"20260131-1200/a_rank0_pid1.pickle", "20260131-1201/a_rank1_pid2.pickle", "20260130-0900/a_rank0_pid9.pickle"},
+			"0:20260131-1200/a_rank0_pid1.pickle 1:20260131-1201/a_rank1_pid2.pickle", []string{"1 file of the same ranks is older and left out"}, 1},
+		{"two jobs", []string{"a_rank0.pickle", "b_rank0.pickle", "b_rank1.pickle"}, "0:b_rank0.pickle 1:b_rank1.pickle", nil, 2},
+		{"no ranks, no numbers", []string{"before.pickle", "after.pickle"}, "-1:after.pickle", nil, 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			files := infos(tt.paths...)
+			sets := GroupFiles(files)
+			if len(sets) != tt.sets || show(sets[0]) != tt.best {
+				t.Errorf("%d sets, best %s; want %d, %s", len(sets), show(sets[0]), tt.sets, tt.best)
+			}
+			if diff := cmp.Diff(tt.notes, sets[0].Notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+			slices.Reverse(files)
+			if again := GroupFiles(files); show(again[0]) != tt.best {
+				t.Errorf("in another order the best is %s", show(again[0]))
+			}
+		})
+	}
+}
+
+func TestRanksOf(t *testing.T) {
+	got := RanksOf([]string{`C:\a\s_1.pickle`, `C:\a\s_0.pickle`, "x.pickle", "y-rank7.pickle"})
+	if want := []int{1, 0, -1, 7}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestFindFiles(t *testing.T) {
+	recording := &fstest.MapFile{Data: []byte(recording4)}
+	fsys := fstest.MapFS{
+		"job/rank0.pickle":        recording,
+		"job/rank1.pickle.gz":     {Data: packers["gzip"](t, []byte(recording4))},
+		"job/deep/er/rank2.html":  {Data: []byte(pageOf(fakePickle(100), ""))},
+		"job/dump.json":           {Data: []byte(`{"segments": []}`)},
+		"job/model.pt":            {Data: []byte(torchZipHead)},
+		"job/train.log":           {Data: []byte("step 1\nCUDA out of memory.\n")},
+		"job/err.log":             {Data: []byte("step 1\nCUDA out of memory.\n")},
+		"job/.rank9.pickle":       recording,
+		"job/.cache/rank8.pickle": recording,
+		"job/cut.gz":              {Data: []byte("\x1f\x8b\x08\x00")},
+		"logs/train.log":          {Data: []byte("step 1\n")},
+		"logs/events":             {Data: []byte("\x01\x00\x02\xff\xfe\x00")},
+		"nothing/.hidden":         recording,
+		"other/rank0.pickle":      recording,
+	}
+	found, err := FindFiles(fsys, "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, f := range found.Files {
+		paths = append(paths, f.Path)
+	}
+	want := []string{"job/deep/er/rank2.html", "job/dump.json", "job/rank0.pickle", "job/rank1.pickle.gz"}
+	if !slices.Equal(paths, want) {
+		t.Errorf("found %q, want %q", paths, want)
+	}
+	note := SkippedNote(found.Skipped)
+	for _, part := range []string{`"err.log" is text, and so is 1 other`, `"model.pt" is a PyTorch checkpoint`, "gzip data breaks off"} {
+		if !strings.Contains(note, part) {
+			t.Errorf("note %q lacks %q", note, part)
+		}
+	}
+	for _, dir := range []string{"logs", "nothing"} {
+		var none *NoRecordingsError
+		if _, err := FindFiles(fsys, dir); !errors.As(err, &none) || !strings.HasPrefix(err.Error(), dir+": no recordings") {
+			t.Errorf("%s: error %v", dir, err)
+		}
+	}
+	if _, err := FindFiles(fsys, "absent"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("absent folder: error %v", err)
+	}
+}
+
+func TestReadFiles(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var running, most atomic.Int32
+	bad := errors.New("bad")
+	var files []File
+	for i := range 20 {
+		files = append(files, File{FileInfo: FileInfo{Path: fmt.Sprint(i)}, Rank: i})
+	}
+	read := func(f File) (*Recording, error) {
+		n := running.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		runtime.Gosched()
+		running.Add(-1)
+		if f.Rank == 3 {
+			return nil, bad
+		}
+		return &Recording{Source: Source{Name: f.Path, Rank: -1}}, nil
+	}
+	i := 0
+	for rec, err := range ReadFiles(files, 2, read) {
+		switch {
+		case i == 3 && err != bad, i != 3 && (err != nil || rec.Source.Rank != i || rec.Source.Name != fmt.Sprint(i)):
+			t.Errorf("file %d: %+v, %v", i, rec, err)
+		}
+		i++
+	}
+	if i != len(files) || most.Load() > 2 {
+		t.Errorf("%d files, at most %d at a time", i, most.Load())
+	}
+	for range ReadFiles(files, 4, read) {
+		break
+	}
+	if running.Load() != 0 {
+		t.Errorf("%d reads still run", running.Load())
+	}
+	for range ReadFiles(nil, 2, read) {
+		t.Error("a recording of no file")
+	}
+	for after := runtime.NumGoroutine(); after > before; after = runtime.NumGoroutine() {
+		runtime.Gosched() // a goroutine that has sent its result may not have ended yet
+	}
+}
