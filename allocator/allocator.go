@@ -33,6 +33,7 @@ type Allocator struct {
 	deadSegs   []int32
 	heaps      []*heap
 	heapIDs    map[heapKey]int32
+	options    map[PoolID]PoolOptions
 	lastHeap   [2]int32 // of large and small requests: most follow one on the same stream
 
 	live    addrMap // blocks handed out, by address
@@ -40,6 +41,8 @@ type Allocator struct {
 	indexed bool
 	index   set // all mapped blocks by address, once one had to be found so
 	grown   BlockID
+
+	calls uint32 // searches of the default large pool: the clock of garbage collection
 
 	requested, allocated, active, reserved int64
 }
@@ -56,7 +59,11 @@ type heap struct {
 	heapKey
 	free     set   // by (size, address): the first that fits is the best fit
 	unmapped set   // by address
-	space    int32 // the expandable segment of a replay; -1 where there is none
+	space    int32 // the expandable segment of a replay or of Load; -1 where there is none
+
+	expandable bool // blocks are split and searched as expandable segments have it
+	grows      bool // by expandable segments, not native ones
+	whole      bool // blocks are never split (MemPool's no_split)
 }
 
 // New returns an allocator that holds no memory.
@@ -64,6 +71,7 @@ func New(cfg Config) *Allocator {
 	return &Allocator{
 		cfg:      cfg.withDefaults(),
 		heapIDs:  make(map[heapKey]int32),
+		options:  make(map[PoolID]PoolOptions),
 		lastHeap: [2]int32{-1, -1},
 		grown:    None,
 	}
@@ -108,11 +116,21 @@ func (a *Allocator) heapFor(pool PoolID, stream uint32, small bool) int32 {
 	k, ok := a.heapIDs[key]
 	if !ok {
 		k = int32(len(a.heaps))
-		a.heaps = append(a.heaps, &heap{heapKey: key, space: -1})
+		a.heaps = append(a.heaps, a.newHeap(key))
 		a.heapIDs[key] = k
 	}
 	a.lastHeap[class] = k
 	return k
+}
+
+func (a *Allocator) newHeap(key heapKey) *heap {
+	options := a.options[key.pool]
+	private := key.pool != PoolID{}
+	h := &heap{heapKey: key, space: -1}
+	h.whole = options.NoSplit
+	h.expandable = a.cfg.Expandable && !options.CustomAllocator
+	h.grows = h.expandable && !(private && a.cfg.Behavior.NativePrivatePools)
+	return h
 }
 
 // Alloc serves a request from free memory, by the allocator's own choice, and
@@ -172,7 +190,7 @@ func (a *Allocator) pickExpandable(h *heap, id BlockID, at cursor) (BlockID, cur
 	for {
 		after := h.free.next(at)
 		next := BlockID(h.free.at(after))
-		if !a.cfg.Expandable {
+		if !h.expandable {
 			if next == None || !a.blocks[next].expandable {
 				return next, after
 			}
@@ -214,7 +232,11 @@ func (a *Allocator) setLive(id BlockID, requested int64) {
 // splits tells whether the rest of block b is split off a rounded request.
 func (a *Allocator) splits(b *block, size int64) bool {
 	rest := b.size - size
-	if a.cfg.Expandable || a.heaps[b.heap].small {
+	h := a.heaps[b.heap]
+	switch {
+	case h.whole:
+		return false
+	case h.small || h.expandable:
 		return rest >= minBlockBytes
 	}
 	return size < a.cfg.MaxSplitBytes && rest > smallRequestBytes

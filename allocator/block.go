@@ -16,6 +16,7 @@ const (
 	allocated              // handed out
 	pending                // freed by the program, still in use on another stream
 	unmapped               // address space of an expandable segment without memory
+	ended                  // freed by a Simulator before its owner knows; the id is kept for it
 )
 
 // block is a part of a segment. The blocks of a segment tile it, each linked to
@@ -27,7 +28,7 @@ type block struct {
 	prev, next BlockID
 	seg        int32
 	heap       int32
-	age        uint32 // garbage collection: the heap's calls when it became free
+	age        uint32 // Allocator.calls when it became free
 	state      state
 	expandable bool
 }
@@ -42,7 +43,8 @@ type segment struct {
 	addr       uint64
 	size       int64
 	heap       int32
-	first      BlockID
+	first      BlockID // None: the segment is gone
+	page       int64   // of an expandable segment that a Simulator grows
 	expandable bool
 }
 
@@ -72,6 +74,7 @@ func (a *Allocator) list(id BlockID) {
 		h.unmapped.insert(b.addr, 0, int32(id))
 		return
 	}
+	b.age = a.calls
 	h.free.insert(uint64(b.size), b.addr, int32(id))
 }
 

@@ -42,6 +42,46 @@ type Config struct {
 
 	// Expandable is expandable_segments.
 	Expandable bool
+
+	// The rest matters to a Simulator alone.
+
+	// LimitBytes is the memory fraction in bytes: what the allocator may reserve.
+	// 0 is no limit.
+	LimitBytes int64
+
+	// GCThreshold is garbage_collection_threshold, a share of LimitBytes. 0 is
+	// off, and it does nothing without a limit.
+	GCThreshold float64
+
+	// RejectOverLimit is throw_on_cudamalloc_oom: a segment that would exceed
+	// LimitBytes fails at once, without releasing cached memory first.
+	RejectOverLimit bool
+
+	// ReserveBytes is the address space of one expandable segment
+	// (expandable_segments_reserve). 0, and anything larger, is 9/8 of the device.
+	ReserveBytes int64
+
+	// Behavior is what differs between releases of PyTorch beside the settings.
+	Behavior Behavior
+}
+
+// Behavior is what releases of PyTorch do differently under the same settings.
+// The zero Behavior is the newest known release. ParseConfig sets it.
+type Behavior struct {
+	// NativePrivatePools: private pools never use expandable segments (up to 2.4).
+	NativePrivatePools bool
+
+	// UseMemPoolIsCapture: while any thread is in use_mem_pool, no request of the
+	// device completes pending frees or releases cached memory (up to 2.12).
+	UseMemPoolIsCapture bool
+
+	// ReleaseActivePoolOnly: a request made in use_mem_pool releases nothing but
+	// that pool (2.6 and 2.7).
+	ReleaseActivePoolOnly bool
+
+	// LateFallback: pools made with use_on_oom are tried after cached memory was
+	// released (2.8 and 2.9), not before.
+	LateFallback bool
 }
 
 // withDefaults returns c with every size in it filled in.
@@ -51,6 +91,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.LargeSegmentBytes <= 0 {
 		c.LargeSegmentBytes = defaultLargeBytes
+	}
+	if c.GCThreshold <= 0 || c.LimitBytes <= 0 {
+		c.GCThreshold = 0
 	}
 	if c.MaxNonSplitRoundingBytes <= 0 {
 		c.MaxNonSplitRoundingBytes = c.LargeSegmentBytes

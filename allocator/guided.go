@@ -87,7 +87,11 @@ func (a *Allocator) mapRange(h int32, addr uint64, size int64) BlockID {
 	if hp.space < 0 {
 		hp.space = a.addSpace(h, 0, spaceBytes)
 	}
-	id := BlockID(hp.unmapped.floor(addr, 0).id)
+	return a.mapPart(BlockID(hp.unmapped.floor(addr, 0).id), addr, size)
+}
+
+// mapPart maps a part of unmapped block id and returns the free block that holds it.
+func (a *Allocator) mapPart(id BlockID, addr uint64, size int64) BlockID {
 	id = a.isolate(id, addr, size)
 	a.regions.insert(addr, uint64(size), a.blocks[id].seg)
 	a.reserved += size
@@ -137,7 +141,7 @@ func (a *Allocator) SegmentUnmap(addr uint64, sizeBytes int64) error {
 			break
 		}
 		from, to := max(addr, r.hi), min(end, r.hi+r.lo)
-		if e := a.unmapPart(r, from, to); e != nil {
+		if e := a.unmapPart(from, to); e != nil {
 			err = e
 		}
 		found += int64(to - from)
@@ -148,8 +152,8 @@ func (a *Allocator) SegmentUnmap(addr uint64, sizeBytes int64) error {
 	return err
 }
 
-// unmapPart unmaps [from, to), a part of region r.
-func (a *Allocator) unmapPart(r entry, from, to uint64) (err error) {
+// unmapPart unmaps [from, to), a part of a region, with whatever is in it.
+func (a *Allocator) unmapPart(from, to uint64) (err error) {
 	for at := from; at < to; {
 		id := a.findBlock(at)
 		if a.blocks[id].live() {
@@ -158,20 +162,39 @@ func (a *Allocator) unmapPart(r entry, from, to uint64) (err error) {
 		}
 		at = a.blocks[id].end()
 	}
-	a.regions.remove(r.hi, r.lo)
-	if r.hi < from {
-		a.regions.insert(r.hi, from-r.hi, r.id)
-	}
-	if end := r.hi + r.lo; to < end {
-		a.regions.insert(to, end-to, r.id)
-	}
-	id := a.isolate(a.findBlock(from), from, int64(to-from))
+	a.unmapFree(a.findBlock(from), from, to)
+	return err
+}
+
+// unmapFree unmaps [from, to), a part of free block id, and returns the unmapped
+// block that holds it.
+func (a *Allocator) unmapFree(id BlockID, from, to uint64) BlockID {
+	a.cutRegions(from, to)
+	id = a.isolate(id, from, int64(to-from))
 	a.reserved -= int64(to - from)
 	a.indexDrop(id)
 	a.blocks[id].state = unmapped
 	a.merge(id)
 	a.list(id)
-	return err
+	return id
+}
+
+// cutRegions takes [from, to), which is mapped, out of the regions it is in.
+func (a *Allocator) cutRegions(from, to uint64) {
+	for {
+		r := a.regions.floor(to-1, ^uint64(0))
+		end := r.hi + r.lo
+		if r.id < 0 || end <= from {
+			return
+		}
+		a.regions.remove(r.hi, r.lo)
+		if to < end {
+			a.regions.insert(to, end-to, r.id)
+		}
+		if r.hi < from {
+			a.regions.insert(r.hi, from-r.hi, r.id)
+		}
+	}
 }
 
 // clear drops whatever is mapped in the range, and tells so by ErrOverlap.
@@ -185,7 +208,7 @@ func (a *Allocator) clear(addr uint64, size int64) error {
 		}
 		err = ErrOverlap
 		if a.segments[r.id].expandable {
-			_ = a.unmapPart(r, max(addr, r.hi), min(end, r.hi+r.lo))
+			_ = a.unmapPart(max(addr, r.hi), min(end, r.hi+r.lo))
 		} else {
 			_ = a.dropSegment(r.id)
 		}

@@ -134,3 +134,71 @@ func (a *Allocator) appendSegment(out []SegmentInfo, s *segment) []SegmentInfo {
 }
 
 var blockStates = [...]BlockState{free: Free, allocated: Allocated, pending: PendingFree}
+
+// Load adds segments that are there at the start. An expandable segment is taken
+// to begin at its lowest mapped address: a recording does not tell where it
+// really begins.
+func (s *Simulator) Load(segments []SegmentInfo) error {
+	spaces := map[heapKey]*span{}
+	for i := range segments {
+		if g := &segments[i]; !validRange(g.Addr, g.SizeBytes) {
+			return fmt.Errorf("segment %d at %#x: %w", i, g.Addr, ErrSize)
+		} else if g.Expandable {
+			spaces[g.key()] = spaces[g.key()].add(g)
+		}
+	}
+	for i := range segments {
+		g := &segments[i]
+		if !g.Expandable {
+			s.dev.Claim(g.Addr, g.SizeBytes, g.SizeBytes)
+		} else if v := spaces[g.key()]; s.a.heaps[s.a.heapFor(g.Pool, g.Stream, g.Small)].space < 0 {
+			s.loadSpace(g, v)
+		}
+	}
+	err := s.a.Load(segments)
+	s.notePeaks()
+	s.stats.PeakReserved = max(s.stats.PeakReserved, s.a.reserved)
+	return err
+}
+
+func (g *SegmentInfo) key() heapKey { return heapKey{g.Pool, g.Stream, g.Small} }
+
+// span is what is known of an expandable segment from its mapped ranges.
+type span struct {
+	low, high uint64
+	mapped    int64
+	pages     uint64 // divides the size of every range
+}
+
+func (v *span) add(g *SegmentInfo) *span {
+	if v == nil {
+		v = &span{low: g.Addr}
+	}
+	v.low = min(v.low, g.Addr)
+	v.high = max(v.high, g.Addr+uint64(g.SizeBytes))
+	v.mapped += g.SizeBytes
+	v.pages = gcd(v.pages, uint64(g.SizeBytes))
+	return v
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// loadSpace reserves the addresses of an expandable segment. Its pages are those
+// of the settings in force unless the ranges, mapped under others, do not fit.
+func (s *Simulator) loadSpace(g *SegmentInfo, v *span) {
+	page := s.cfg.pageBytes(g.Small)
+	if v.pages%uint64(page) != 0 {
+		page = smallSegmentBytes
+	}
+	size := max(s.reserveBytes(page), int64(v.high-v.low))
+	h := s.a.heapFor(g.Pool, g.Stream, g.Small)
+	seg := s.a.addSpace(h, v.low, size)
+	s.a.segments[seg].page = page
+	s.a.heaps[h].space = seg
+	s.dev.Claim(v.low, v.mapped, size)
+}
