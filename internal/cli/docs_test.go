@@ -91,7 +91,8 @@ func checkShown(t *testing.T, command, shown string) string {
 		t.Errorf("%s: %v", command, err)
 		return shown
 	}
-	if code != exitDone && code != exitFinding && !strings.Contains(shown, "ullage: error:") {
+	showsError := strings.Contains(shown, "ullage: error:") || strings.Contains(shown, `{"error":`)
+	if code != exitDone && code != exitFinding && !showsError {
 		t.Errorf("%s ends with exit code %d:\n%s", command, code, got)
 		return shown
 	}
