@@ -21,6 +21,12 @@ const (
 	Annotate    // text for a live allocation
 )
 
+// Grows tells whether the event brings memory from the driver.
+func (a Action) Grows() bool { return a == SegmentAlloc || a == SegmentMap }
+
+// MovesSegment tells whether the event brings memory from the driver or returns some.
+func (a Action) MovesSegment() bool { return a >= SegmentAlloc && a <= SegmentUnmap }
+
 // EventsChunk is the number of events in every chunk but the last.
 const EventsChunk = column.ChunkLen
 
@@ -50,7 +56,9 @@ type Events struct {
 type Batch struct {
 	First                                         int // ordinal of the first event
 	Action, Addr, Size, Stream, Stack, Time, Pool []uint64
-	buf                                           [7][]uint64
+
+	Pools []PoolID // by the values of Pool; set where Options.OnEvents gets the batch
+	buf   [7][]uint64
 }
 
 // Len returns the number of events.
@@ -106,3 +114,21 @@ func (e *Events) Append(v Event) {
 	e.metadata.Append(uint64(v.Metadata))
 	e.pool.Append(uint64(v.Pool))
 }
+
+// columns returns the columns in the order of rows.
+func (e *Events) columns() [eventColumns]*column.Column {
+	return [eventColumns]*column.Column{
+		colAction: &e.action, colAddr: &e.addr, colSize: &e.size, colStream: &e.stream, colStack: &e.stack,
+		colTime: &e.time, colPool: &e.pool, colCompile: &e.compile, colMetadata: &e.metadata,
+	}
+}
+
+// appendRows adds the first n values of each column.
+func (e *Events) appendRows(cols *[eventColumns][]uint64, n int) {
+	for i, c := range e.columns() {
+		c.AppendAll(cols[i][:n])
+	}
+}
+
+// StackAt returns the stack of event i.
+func (e *Events) StackAt(i int) StackID { return StackID(e.stack.At(i)) }

@@ -49,6 +49,7 @@ type Device struct {
 	Blocks   []Block // of all segments, in segment order
 	Events   *Events // never nil; oldest first
 
+	Trace       int  // which of the traces given to Options.OnEvents this is; -1 for none
 	RingEntries int  // trace_alloc_max_entries; 0 where the file does not say
 	Overflowed  bool // trace_alloc_overflowed: the ring lost the beginning
 }

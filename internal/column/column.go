@@ -49,6 +49,21 @@ func (c *Column) Append(v uint64) {
 	}
 }
 
+// AppendAll adds all of v at the end. It keeps nothing of v and is fastest where v
+// has ChunkLen values and Len is a multiple of that.
+func (c *Column) AppendAll(v []uint64) {
+	switch {
+	case len(c.open) == 0 && len(v) == ChunkLen:
+		c.sealed = append(c.sealed, pack(v))
+	case c.open == nil && len(v) < ChunkLen:
+		c.open = append(make([]uint64, 0, len(v)), v...)
+	default:
+		for _, x := range v {
+			c.Append(x)
+		}
+	}
+}
+
 // Trim gives back what appending keeps in reserve. Call it when the column is complete.
 func (c *Column) Trim() {
 	if cap(c.open) > len(c.open) {

@@ -10,7 +10,7 @@ import (
 // TestColumnKeepsValues appends values of every width and reads them back both ways.
 func TestColumnKeepsValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.SampledFrom([]int{0, 1, 100, ChunkLen - 1, ChunkLen, ChunkLen + 1, 3*ChunkLen + 7}).Draw(t, "n")
+		n := rapid.SampledFrom([]int{0, 1, 100, 200, ChunkLen - 1, ChunkLen, ChunkLen + 1, 3*ChunkLen + 7}).Draw(t, "n")
 		base := rapid.Uint64().Draw(t, "base")
 		bits := rapid.IntRange(0, 64).Draw(t, "bits")
 		shift := rapid.IntRange(0, 20).Draw(t, "shift")
@@ -23,7 +23,15 @@ func TestColumnKeepsValues(t *testing.T) {
 				v &= 1<<bits - 1
 			}
 			want[i] = base + v<<shift
-			c.Append(want[i])
+		}
+		for at := 0; at < n; {
+			step := min(n-at, rapid.SampledFrom([]int{1 + n/10, ChunkLen, n}).Draw(t, "step"))
+			if step == 1 {
+				c.Append(want[at])
+			} else {
+				c.AppendAll(want[at : at+step])
+			}
+			at += step
 		}
 		c.Trim()
 		if c.Len() != n {

@@ -1,0 +1,196 @@
+package pickle
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+
+	"github.com/ullage-dev/ullage/internal/value"
+)
+
+// listCache knows lists that hold nothing but GETs by their bytes. Memo slots are
+// written once, so equal bytes are equal lists. In recordings these are the
+// stacks: a few hundred distinct ones make nine tenths of a file.
+type listCache struct {
+	seed  maphash.Seed
+	known []knownList
+	index map[uint64]uint32 // by hash of the bytes
+	bytes int               // of all known
+	last  uint32            // the list that was met last
+}
+
+type knownList struct {
+	raw  []byte // from MARK to APPENDS, or a single GET and APPEND
+	v    value.Value
+	next uint32 // the list that followed when this one was met last: programs are loops
+}
+
+const (
+	maxKnownBytes = 16 << 20
+	maxKnownList  = 16 << 10 // a longer list is not a stack
+)
+
+func newListCache() listCache {
+	c := listCache{seed: maphash.MakeSeed()}
+	c.reset()
+	return c
+}
+
+// reset forgets everything.
+func (c *listCache) reset() {
+	c.index = make(map[uint64]uint32)
+	c.known = append(c.known[:0:0], knownList{}) // list 0 is none
+	c.bytes, c.last = 0, 0
+}
+
+// follow returns the list that came after the last one before, if it comes again.
+func (c *listCache) follow(b []byte) (*knownList, bool) {
+	next := c.known[c.last].next
+	k := &c.known[next]
+	if next == 0 || len(b) < len(k.raw) || !bytes.Equal(b[:len(k.raw)], k.raw) {
+		return nil, false
+	}
+	c.last = next
+	return k, true
+}
+
+// find returns the list with the bytes raw, and the hash with which to add it.
+func (c *listCache) find(raw []byte) (*knownList, uint64) {
+	h := maphash.Bytes(c.seed, raw)
+	id, ok := c.index[h]
+	if !ok || !bytes.Equal(c.known[id].raw, raw) {
+		return nil, h
+	}
+	c.known[c.last].next = id
+	c.last = id
+	return &c.known[id], h
+}
+
+func (c *listCache) add(h uint64, raw []byte, v value.Value) {
+	if c.bytes+len(raw) > maxKnownBytes {
+		c.reset()
+	}
+	id := uint32(len(c.known))
+	c.known = append(c.known, knownList{raw: bytes.Clone(raw), v: v})
+	c.index[h] = id
+	c.bytes += len(raw)
+	c.known[c.last].next = id
+	c.last = id
+}
+
+// scan returns how many bytes of b a list of nothing but GETs takes, 0 if it is none.
+func scan(b []byte) int {
+	i := 0
+	if b[0] == opMark {
+		i = 1
+	}
+	for n := 0; i+5 < len(b); n++ {
+		switch b[i] {
+		case opBinGet:
+			i += 2
+		case opLongBinGet:
+			i += 5
+		case opAppends:
+			if n > 0 && b[0] == opMark {
+				return i + 1
+			}
+			return 0
+		case opAppend:
+			if n == 1 && b[0] != opMark {
+				return i + 1
+			}
+			return 0
+		default:
+			return 0
+		}
+		if i > maxKnownList {
+			return 0
+		}
+	}
+	return 0
+}
+
+// emptyList is EMPTY_LIST, together with the elements if they are known.
+func (d *decoder) emptyList() error {
+	d.push(true)
+	if err := d.memoizeNow(); err != nil {
+		return err
+	}
+	c := &d.open[len(d.open)-1]
+	rest := d.buf[d.pos:d.end]
+	known, ok := d.lists.follow(rest)
+	if !ok {
+		if len(rest) < maxKnownList {
+			d.more(maxKnownList)
+			rest = d.buf[d.pos:d.end]
+		}
+		n := 0
+		if len(rest) > 0 {
+			n = scan(rest)
+		}
+		if n == 0 {
+			return nil
+		}
+		var err error
+		if known, err = d.knownOrNew(rest[:n]); known == nil {
+			return err
+		}
+	}
+	d.pos += len(known.raw)
+	c.state = known.v
+	if d.complete() {
+		d.settle(c, known.v)
+		d.stack[len(d.stack)-1] = known.v
+		d.open = d.open[:len(d.open)-1]
+	}
+	return nil
+}
+
+// memoizeNow executes a PUT of the container just pushed.
+func (d *decoder) memoizeNow() error {
+	arg := d.buf[d.pos:]
+	switch arg[0] {
+	case opMemoize:
+		d.pos++
+		return d.put(uint32(d.memo.used))
+	case opBinPut, opLongBinPut:
+		if d.end-d.pos >= 5 {
+			d.pos++
+			return d.memoOp(arg[0])
+		}
+	}
+	return nil
+}
+
+// knownOrNew returns the list whose bytes are raw. It builds it at the first time, or
+// returns nil if one of its elements is not complete yet.
+func (d *decoder) knownOrNew(raw []byte) (*knownList, error) {
+	known, h := d.lists.find(raw)
+	if known != nil {
+		return known, nil
+	}
+	items := make([]value.Value, 0, len(raw)/2)
+	for i := 0; i < len(raw); {
+		switch raw[i] {
+		case opBinGet:
+			items = append(items, d.memo.get(uint32(raw[i+1])))
+			i += 2
+		case opLongBinGet:
+			items = append(items, d.memo.get(binary.LittleEndian.Uint32(raw[i+1:])))
+			i += 5
+		default:
+			i++
+		}
+	}
+	for _, v := range items {
+		if v == value.Nothing || v.Kind() == value.KindReader {
+			return nil, nil
+		}
+	}
+	v, err := d.b.List(value.Nothing, items)
+	if err != nil {
+		return nil, err
+	}
+	d.lists.add(h, raw, v)
+	return &d.lists.known[d.lists.last], nil
+}
