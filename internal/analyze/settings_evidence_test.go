@@ -92,7 +92,7 @@ func returned(addr uint64, mib int64) []snapshot.Event {
 	return []snapshot.Event{{Action: snapshot.SegmentFree, Addr: addr, SizeBytes: mib * testMiB}}
 }
 
-func join(parts ...[]snapshot.Event) []snapshot.Event {
+func eventsOf(parts ...[]snapshot.Event) []snapshot.Event {
 	var all []snapshot.Event
 	for _, p := range parts {
 		all = append(all, p...)
@@ -108,21 +108,21 @@ func TestCollections(t *testing.T) {
 		events   []snapshot.Event
 		want     int
 	}{
-		{"an old segment goes, a young unused one stays", -1, join(
+		{"an old segment goes, a young unused one stays", -1, eventsOf(
 			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), got(segC, 60)), 1},
-		{"all that is unused goes: an answer to a failed request", -1, join(
+		{"all that is unused goes: an answer to a failed request", -1, eventsOf(
 			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), returned(segB, 30), got(segC, 60)), 0},
-		{"one goes, the other is in use", -1, join(
+		{"one goes, the other is in use", -1, eventsOf(
 			got(segA, 40), got(segB, 30), freed(segA, 40), returned(segA, 40), got(segC, 60)), 0},
-		{"nothing grows afterwards", -1, join(
+		{"nothing grows afterwards", -1, eventsOf(
 			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40)), 0},
-		{"a small segment goes too", -1, join(
+		{"a small segment goes too", -1, eventsOf(
 			got(segA, 40), got(segB, 30), got(segD, 1), freed(segA, 40), freed(segB, 30), freed(segD, 1), returned(segA, 40), returned(segD, 2), got(segC, 60)), 0},
-		{"a block above the split limit goes", 32 * testMiB, join(
+		{"a block above the split limit goes", 32 * testMiB, eventsOf(
 			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), got(segC, 60)), 0},
-		{"one below the split limit goes", 64 * testMiB, join(
+		{"one below the split limit goes", 64 * testMiB, eventsOf(
 			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), got(segC, 60)), 1},
-		{"twice", none, join(
+		{"twice", none, eventsOf(
 			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), got(segC, 60),
 			freed(segC, 60), returned(segB, 30), got(segA, 70)), 2},
 	} {
@@ -141,7 +141,7 @@ func TestCollections(t *testing.T) {
 }
 
 func TestOversizeUnused(t *testing.T) {
-	grown := join(got(segA, 200), freed(segA, 200), got(segB, 40), got(segC, 300))
+	grown := eventsOf(got(segA, 200), freed(segA, 200), got(segB, 40), got(segC, 300))
 	for _, c := range []struct {
 		name     string
 		maxSplit int64
