@@ -47,6 +47,7 @@ type evidence struct {
 	dead      bool // the recording ends inside an optimizer step: kept proves nothing there
 	private   bool // in a private pool
 	spans     bool // never freed, or held across two optimizer steps, by the annotations
+	crosses   bool // made before an optimizer step and held after it began, by the annotations
 	trains    bool // the recording holds a backward pass or an optimizer
 	leads     bool // allocated before the next forward pass began, as a batch is
 }
@@ -85,11 +86,15 @@ var categoryRules = []categoryRule{
 	{OptimizerState, rules.Medium, "made in the optimizer's step and kept", func(e *evidence) bool { return e.made.has(inOptimizer) }},
 	{Workspaces, rules.Medium, "gradient clipping and scaling", func(e *evidence) bool { return e.made.has(inClip | inScaler) }},
 
+	{GraphPool, rules.High, "in a private pool of CUDA graphs or of torch.cuda.MemPool", func(e *evidence) bool { return e.private && !e.builds() }},
 	{Workspaces, rules.High, "copies of weights that autocast keeps until it ends", func(e *evidence) bool { return e.made.has(inModule) && e.freed.has(inAutocastEnd) }},
 	{Workspaces, rules.Medium, "size and life of a cuBLAS workspace", func(e *evidence) bool { return e.blasSize }},
 
 	{Activations, rules.High, "recomputed by activation checkpointing", func(e *evidence) bool { return e.made.has(inRecompute) && e.made.has(inModule) }},
-	{Gradients, rules.Medium, "made in the backward pass, as large as a parameter, and kept", func(e *evidence) bool { return e.inBackward() && e.kept && e.likeParam }},
+	{Gradients, rules.High, "made in the backward pass, as large as a parameter, held into an optimizer step", func(e *evidence) bool { return e.inBackward() && e.likeParam && e.crosses }},
+	{Gradients, rules.Medium, "made in the backward pass, as large as a parameter, and not freed by it", func(e *evidence) bool {
+		return e.inBackward() && e.likeParam && (e.kept || e.freeKnown && !e.backFreed)
+	}},
 	{Gradients, rules.Low, "made in the backward pass, as large as a parameter", func(e *evidence) bool { return e.inBackward() && !e.freeKnown && e.likeParam }},
 	{Activations, rules.High, "gradients of activations: made and freed in the backward pass", func(e *evidence) bool { return e.inBackward() && e.backFreed }},
 	{Activations, rules.Medium, "gradients of activations: made in the backward pass", func(e *evidence) bool { return e.inBackward() && !e.kept && !e.before }},
@@ -100,7 +105,6 @@ var categoryRules = []categoryRule{
 	{Parameters, rules.High, "made in a constructor; the optimizer keeps state of that size", func(e *evidence) bool { return e.builds() && e.likeParam }},
 	{Parameters, rules.Medium, "made in a constructor", func(e *evidence) bool { return e.builds() && (e.kept || !e.own) }},
 
-	{GraphPool, rules.High, "in a private pool of CUDA graphs or of torch.cuda.MemPool", func(e *evidence) bool { return e.private }},
 	{GraphPool, rules.High, "taken by the capture of a CUDA graph", func(e *evidence) bool { return e.made.has(inGraph) && !e.made.has(inModule) }},
 	{Activations, rules.High, "made in the forward pass, freed by the backward pass", func(e *evidence) bool { return e.made.has(inModule) && e.backFreed }},
 	{Workspaces, rules.Medium, "made and freed within one operator", func(e *evidence) bool { return e.made.has(inModule) && e.sameLine }},

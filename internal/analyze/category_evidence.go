@@ -90,6 +90,9 @@ func (c *classifier) evidenceOf(i int) evidence {
 		e.leads = c.notes.beforeFirstStep(l.Alloc)
 		e.spans = e.kept || c.notes.stepsBetween(l.Alloc, l.FreeRequested) > 1
 	}
+	if e.inBackward() && e.likeParam && !e.before {
+		e.crosses = c.notes.stepsBetween(l.Alloc, min(l.FreeRequested, c.tl.Dev.Events.Len()-1)) > 0
+	}
 	if !e.kept {
 		c.lookAtFree(&e, l.FreeRequested, site)
 	}

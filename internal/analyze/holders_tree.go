@@ -54,8 +54,8 @@ func (h *Held) Tree(o HolderOptions) *HolderNode {
 	if o.MinShare == 0 {
 		o.MinShare = 0.01
 	}
-	node := h.node(root, o)
-	node.Name = "allocated"
+	node := h.leaf("allocated", root.total)
+	h.grow(node, root, o)
 	return node
 }
 
@@ -88,9 +88,15 @@ func (h *Held) node(b *branch, o HolderOptions) *HolderNode {
 	name := b.name
 	for len(b.order) == 1 && b.own.blocks == 0 {
 		b = b.order[0]
-		name = joined(name, b.name)
+		name += " → " + b.name
 	}
 	n := h.leaf(name, b.total)
+	h.grow(n, b, o)
+	return n
+}
+
+// grow gives n the children of b.
+func (h *Held) grow(n *HolderNode, b *branch, o HolderOptions) {
 	kids := slices.Clone(b.order)
 	if b.own.blocks > 0 && len(kids) > 0 {
 		kids = append(kids, &branch{name: "this line itself", total: b.own})
@@ -105,7 +111,6 @@ func (h *Held) node(b *branch, o HolderOptions) *HolderNode {
 	if rest := kids[shown:]; len(rest) > 0 && shown > 0 {
 		n.Children = append(n.Children, h.restOf(rest))
 	}
-	return n
 }
 
 func (h *Held) leaf(name string, a amount) *HolderNode {
@@ -120,13 +125,6 @@ func (h *Held) restOf(list []*branch) *HolderNode {
 	n := h.leaf(otherName(len(list), "branch", "branches"), sum)
 	n.Rest = len(list)
 	return n
-}
-
-func joined(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + " → " + b
 }
 
 func otherName(n int, one, many string) string {
