@@ -7,14 +7,16 @@
 package timeline
 
 import (
+	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/internal/column"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
 // Timeline is the replay of one device of a recording.
 type Timeline struct {
-	Rec *snapshot.Recording
-	Dev *snapshot.Device
+	Rec    *snapshot.Recording
+	Dev    *snapshot.Device
+	Config allocator.Config // the recording's own settings
 
 	Start  Totals // before the first event
 	End    Totals // after the last
@@ -71,13 +73,10 @@ const Never = int(^uint(0) >> 1)
 
 // Block is a block handed out by the allocator.
 type Block struct {
-	Alloc          int // event; -1: before the first event
-	FreeRequested  int // event, or Never
-	FreeCompleted  int // event, or Never
+	Life
 	Addr           uint64
-	SizeBytes      int64 // rounded, with the tail that was not split off
 	RequestedBytes int64
-	Stack          snapshot.StackID
+	Stack          snapshot.StackID // of the allocation
 	Stream         snapshot.StreamID
 }
 
@@ -91,43 +90,4 @@ type Segment struct {
 	Small      bool
 	Expandable bool
 	Stack      snapshot.StackID
-}
-
-// NumBlocks returns how many blocks were live at some moment of the window.
-func (t *Timeline) NumBlocks() int { return len(t.blocks.alloc) }
-
-// Block returns block i. Blocks are in order of their allocation, those that were
-// live before the first event come first.
-func (t *Timeline) Block(i int) Block { return t.block(i) }
-
-// BlockOf returns the block that event i allocates or frees, or -1.
-func (t *Timeline) BlockOf(i int) int { return int(t.blockOf.At(i)) - 1 }
-
-// TotalsAt returns the counters after event i; -1 is before the first event.
-func (t *Timeline) TotalsAt(i int) Totals { return t.totalsAt(i) }
-
-// Walk calls f for every event in [from, to) with the counters after it.
-func (t *Timeline) Walk(from, to int, f func(event int, now Totals)) { t.walk(from, to, f) }
-
-// StateAt returns the state of memory after event i.
-func (t *Timeline) StateAt(i int) *State { return t.stateAt(i) }
-
-// State is all segments and blocks at one moment.
-type State struct {
-	Event    int
-	Segments []StateSegment // ascending by address; adjacent mapped ranges of one expandable segment are joined
-}
-
-// StateSegment is a segment and what fills it.
-type StateSegment struct {
-	Segment
-	Spans []Span // ascending, without gaps
-}
-
-// Span is a part of a segment: a block that is handed out or pending, or free memory.
-type Span struct {
-	Addr      uint64
-	SizeBytes int64
-	State     snapshot.BlockState
-	Block     int // -1 where free
 }

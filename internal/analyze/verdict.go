@@ -1,0 +1,109 @@
+package analyze
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/units"
+)
+
+// VerdictKind is the verdict in a word.
+type VerdictKind string
+
+// Verdicts, the most serious first.
+const (
+	OutOfMemory VerdictKind = "out-of-memory"
+	Leaking     VerdictKind = "leak"
+	Wasting     VerdictKind = "fragmentation"
+	Healthy     VerdictKind = "healthy"
+	Unclear     VerdictKind = "unclear" // the recording shows too little
+)
+
+// Verdict is the answer in one or two sentences.
+type Verdict struct {
+	Kind VerdictKind
+	Text string
+}
+
+// judge gives the verdict on what was found.
+func (x *Explanation) judge() Verdict {
+	leak := x.worstLeak()
+	switch {
+	case x.OOMs.Fatal != nil:
+		return Verdict{OutOfMemory, x.oomVerdict(x.OOMs.Fatal)}
+	case leak != nil:
+		return Verdict{Leaking, x.leakVerdict(leak)}
+	case x.Coverage.Begins == NoEvents:
+		return Verdict{Unclear, fmt.Sprintf("No history was recorded. At the dump %s was allocated of %s reserved.", units.FormatBytes(x.TL.End.Allocated), units.FormatBytes(x.TL.End.Reserved))}
+	}
+	if f := x.wasteFinding(); f != nil {
+		return Verdict{Wasting, fmt.Sprintf("Nothing leaks, but memory is wasted: %s. %s", f.Title, x.levelText())}
+	}
+	if x.Coverage.Allocs == 0 {
+		return Verdict{Unclear, fmt.Sprintf("Nothing was allocated in this recording. %s", x.levelText())}
+	}
+	return Verdict{Healthy, "Healthy: " + x.healthText()}
+}
+
+// worstLeak returns the largest growth that is worth a warning, or nil.
+func (x *Explanation) worstLeak() *GrowingSite {
+	for i := range x.Leaks.Growing {
+		if g := &x.Leaks.Growing[i]; g.Severity >= rules.Warning {
+			return g
+		}
+	}
+	return nil
+}
+
+func (x *Explanation) oomVerdict(o *OOM) string {
+	var b strings.Builder
+	within := ""
+	if o.Cap.Kind == FractionCap {
+		within = fmt.Sprintf(" within a limit of %s", o.Cap.text())
+	}
+	if leak := x.leakBehind(o); leak != nil {
+		fmt.Fprintf(&b, "Out of memory%s because of a leak: %s a step stay behind at %s, %s by the end.", within,
+			units.FormatBytes(int64(leak.BytesPerStep)), x.Sites.Display(leak.Stack), units.FormatBytes(leak.LiveBytes))
+		fmt.Fprintf(&b, " The last request, %s, failed: %s.", units.FormatBytes(o.RequestBytes), causeText(o))
+		return b.String()
+	}
+	name := map[OOMCause]string{TrueShortage: "by true shortage", Fragmentation: "by fragmentation", Stranded: "with free memory stranded", PendingFree: "with freed memory still in use"}[o.Cause]
+	fmt.Fprintf(&b, "Out of memory %s%s: %s asked for at %s did not fit; %s.", name, within, units.FormatBytes(o.RequestBytes), x.Sites.Display(o.Stack), causeText(o))
+	if o.Cause == TrueShortage && len(x.Holders.Categories) > 0 {
+		c := x.Holders.Categories[0]
+		fmt.Fprintf(&b, " Most of the peak of %s is %s (%s).", units.FormatBytes(x.Holders.AllocatedBytes), c.Category, units.FormatShare(c.Bytes, x.Holders.AllocatedBytes))
+	}
+	return b.String()
+}
+
+func (x *Explanation) leakVerdict(g *GrowingSite) string {
+	text := fmt.Sprintf("Leaks %s a step at %s, %s by the end.", units.FormatBytes(int64(g.BytesPerStep)), x.Sites.Display(g.Stack), units.FormatBytes(g.LiveBytes))
+	if g.FillsAtStep >= 0 {
+		text += fmt.Sprintf(" At this rate memory is full in step %d.", g.FillsAtStep)
+	}
+	return text
+}
+
+// wasteFinding returns the first warning about memory that is reserved and not used, or nil.
+func (x *Explanation) wasteFinding() *rules.Finding {
+	for i := range x.Findings {
+		if f := &x.Findings[i]; f.Severity >= rules.Warning && strings.HasPrefix(f.Rule, "frag/") {
+			return f
+		}
+	}
+	return nil
+}
+
+func (x *Explanation) levelText() string {
+	return fmt.Sprintf("The peak is %s allocated, %s reserved.", units.FormatBytes(x.Peak.Allocated.Bytes), units.FormatBytes(x.Peak.Reserved.Bytes))
+}
+
+func (x *Explanation) healthText() string {
+	text := fmt.Sprintf("at most %s allocated and %s reserved", units.FormatBytes(x.Peak.Allocated.Bytes), units.FormatBytes(x.Peak.Reserved.Bytes))
+	switch {
+	case x.Leaks.Judged > 0:
+		return text + fmt.Sprintf("; nothing grows over %s.", plural(x.Leaks.Judged, "step", "steps"))
+	}
+	return text + "; no steps were found, so that growth from step to step was not looked for."
+}

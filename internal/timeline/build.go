@@ -1,0 +1,259 @@
+package timeline
+
+import (
+	"errors"
+
+	"github.com/ullage-dev/ullage/allocator"
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// Build replays dev, a device of rec, under the recording's own settings.
+func Build(rec *snapshot.Recording, dev *snapshot.Device) *Timeline {
+	t := &Timeline{Rec: rec, Dev: dev, Config: ConfigOf(rec.Settings)}
+	r := newReplayer(t, inferStart(dev, findSegmentEvents(dev.Events)))
+	var b snapshot.Batch
+	for k := range dev.Events.Chunks() {
+		dev.Events.Chunk(k, &b)
+		r.replay(&b)
+	}
+	r.finish()
+	return t
+}
+
+// ConfigOf returns the allocator's configuration that a recording was made under.
+// Without settings (torch before 2.3) it is the default.
+func ConfigOf(s *snapshot.Settings) allocator.Config {
+	var c allocator.Config
+	if s == nil {
+		return c
+	}
+	c.MaxSplitBytes = max(s.MaxSplitBytes, 0)
+	c.Expandable = s.ExpandableSegments
+	c.RoundupDivisions = s.RoundupDivisions
+	return c
+}
+
+// replayer carries a replay from event to event.
+type replayer struct {
+	t      *Timeline
+	p      placer
+	ids    []int32 // by the placer's id: the block of the table
+	now    Totals
+	pools  []snapshot.PoolID // of the segment events to come
+	mapped ranges            // ids are ordinals in t.Segments
+	many   bool              // there are pools beside the default one, so that a request's pool must be looked up
+}
+
+func newReplayer(t *Timeline, s *start) *replayer {
+	r := &replayer{t: t, p: newPlacer(t), pools: s.pools}
+	t.Replay.First = -1
+	t.Replay.FromCold = len(s.segments) == 0 && t.Dev.Events.Len() > 0
+	r.many = s.manyPools()
+	s.settle(t.Config.Round)
+	r.load(s)
+	t.Replay.Start = t.blocks.n
+	t.Start = r.now
+	t.Peak = NewPeak(r.now, -1)
+	return r
+}
+
+// replay applies a run of events. Runs come in order.
+func (r *replayer) replay(b *snapshot.Batch) {
+	t := r.t
+	t.marks = append(t.marks, r.now)
+	for j, v := range b.Action {
+		i, a, id := b.First+j, snapshot.Action(v), -1
+		switch {
+		case a == snapshot.Alloc:
+			id = r.alloc(i, b, j)
+		case a == snapshot.FreeRequested:
+			id = r.freeRequested(i, b.Addr[j])
+		case a == snapshot.FreeCompleted:
+			id = r.freeCompleted(i, b.Addr[j])
+		case a.MovesSegment():
+			r.segment(i, a)
+		case a == snapshot.OOM:
+			r.p.failed()
+		}
+		t.blockOf.Append(uint64(id + 1))
+		t.move(&r.now, a, int64(b.Size[j]), id)
+		if a == snapshot.Alloc || a.Grows() {
+			t.Peak.Update(r.now, i)
+		}
+	}
+}
+
+// alloc replays the allocation at event i, row j of b, and returns its block.
+func (r *replayer) alloc(i int, b *snapshot.Batch, j int) int {
+	t := r.t
+	t.Replay.Allocs++
+	addr, requested, stream := b.Addr[j], int64(b.Size[j]), snapshot.StreamID(b.Stream[j])
+	var pool snapshot.PoolID
+	if r.many {
+		pool = r.p.poolAt(addr)
+	}
+	key, size, chosen, err := r.p.alloc(addr, requested, stream, pool)
+	if chosen {
+		t.Replay.Equal++
+	} else if t.Replay.First < 0 {
+		t.Replay.First = i
+	}
+	if err != nil {
+		t.Replay.Odd.note(err)
+		return -1
+	}
+	id := t.blocks.add(i, size)
+	r.name(key, id)
+	return id
+}
+
+// name remembers that the placer's block key is block id of the table.
+func (r *replayer) name(key int32, id int) {
+	for int(key) >= len(r.ids) {
+		r.ids = append(r.ids, make([]int32, max(64, len(r.ids)))...)
+	}
+	r.ids[key] = int32(id)
+}
+
+func (r *replayer) freeRequested(i int, addr uint64) int {
+	key := r.p.at(addr)
+	if key < 0 || r.p.freeRequested(key) != nil {
+		r.t.Replay.Odd.FreeWithoutAlloc++
+		return -1
+	}
+	id := int(r.ids[key])
+	r.t.blocks.setRequested(id, i)
+	return id
+}
+
+func (r *replayer) freeCompleted(i int, addr uint64) int {
+	key := r.p.at(addr)
+	if key < 0 || r.p.freeCompleted(key) != nil {
+		r.t.Replay.Odd.FreeWithoutAlloc++
+		return -1
+	}
+	id := int(r.ids[key])
+	if r.t.Life(id).FreeRequested == Never {
+		r.t.blocks.setRequested(id, i)
+	}
+	r.t.blocks.setCompleted(id, i)
+	return id
+}
+
+// segment replays the segment event i.
+func (r *replayer) segment(i int, a snapshot.Action) {
+	e := r.t.Dev.Events.At(i)
+	pool := r.pools[0]
+	r.pools = r.pools[1:]
+	var err error
+	if a.Grows() {
+		r.closeSegments(i, e.Addr, e.SizeBytes) // memory that was there was returned unseen
+		r.openSegment(Segment{
+			From: i, To: Never, Addr: e.Addr, SizeBytes: e.SizeBytes, Stream: e.Stream, Pool: pool,
+			Small: e.SizeBytes <= smallSegmentBytes, Expandable: a == snapshot.SegmentMap, Stack: e.Stack,
+		})
+		err = r.p.grow(a, e.Addr, e.SizeBytes, e.Stream, pool)
+	} else {
+		r.closeSegments(i, e.Addr, e.SizeBytes)
+		err = r.p.shrink(a, e.Addr, e.SizeBytes)
+	}
+	if err != nil {
+		r.t.Replay.Odd.note(err)
+	}
+}
+
+func (r *replayer) openSegment(g Segment) {
+	r.t.Segments = append(r.t.Segments, g)
+	r.mapped.add(g.Addr, g.Addr+uint64(g.SizeBytes), int32(len(r.t.Segments)-1))
+}
+
+// closeSegments ends what is mapped in a range at event i. What lies outside goes
+// on as a segment of its own.
+func (r *replayer) closeSegments(i int, addr uint64, sizeBytes int64) {
+	to := addr + uint64(sizeBytes)
+	for _, g := range r.mapped.cut(addr, to) {
+		was := &r.t.Segments[g.id]
+		was.To = i
+		rest := *was
+		rest.From, rest.To = i, Never
+		for _, part := range [][2]uint64{{g.from, min(g.to, addr)}, {max(g.from, to), g.to}} {
+			if part[0] < part[1] {
+				r.mapped.cut(part[0], part[1])
+				rest.Addr, rest.SizeBytes = part[0], int64(part[1]-part[0])
+				r.openSegment(rest)
+			}
+		}
+	}
+}
+
+// load puts the state before the first event in place.
+func (r *replayer) load(s *start) {
+	k := 0
+	for _, g := range s.segments {
+		end := g.Addr + uint64(g.SizeBytes)
+		first := k
+		for k < len(s.blocks) && s.blocks[k].addr < end {
+			k++
+		}
+		for first < k && s.blocks[first].addr < g.Addr {
+			first++
+			r.t.Replay.Odd.OutsideSegment++
+		}
+		r.now.Reserved += g.SizeBytes
+		r.openSegment(g)
+		if err := r.p.load(g, s.blocks[first:k]); err != nil {
+			r.t.Replay.Odd.note(err)
+		}
+		for _, b := range s.blocks[first:k] {
+			r.addStart(b)
+		}
+	}
+	r.t.Replay.Odd.OutsideSegment += len(s.blocks) - k
+}
+
+func (r *replayer) addStart(b startBlock) {
+	key := r.p.at(b.addr)
+	if key < 0 {
+		return
+	}
+	id := r.t.blocks.addInitial(b.initialBlock, b.sizeBytes)
+	r.name(key, id)
+	r.now.Requested += b.requestedBytes
+	r.now.Active += b.sizeBytes
+	if b.pending {
+		r.t.blocks.setRequested(id, -1)
+	} else {
+		r.now.Allocated += b.sizeBytes
+	}
+}
+
+// note counts an error of the allocator by its kind.
+func (o *Odd) note(err error) {
+	switch {
+	case errors.Is(err, allocator.ErrOverlap), errors.Is(err, errLive):
+		o.Overlap++
+	case errors.Is(err, allocator.ErrSize):
+		o.BadSize++
+	default:
+		o.OutsideSegment++
+	}
+}
+
+// finish compares the end of the replay with the dump.
+func (r *replayer) finish() {
+	t := r.t
+	t.End = r.now
+	t.blockOf.Trim()
+	for i := range t.Dev.Segments {
+		g := &t.Dev.Segments[i]
+		for _, b := range t.Dev.Blocks[g.FirstBlock : g.FirstBlock+g.NumBlocks] {
+			if b.State == snapshot.Inactive {
+				continue
+			}
+			key := r.p.at(b.Addr)
+			if key < 0 || t.blocks.size(int(r.ids[key])) != b.SizeBytes {
+				t.Replay.Odd.EndMismatch++
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package timeline
+
+import (
+	"errors"
+
+	"github.com/ullage-dev/ullage/allocator"
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// placer decides which block a request gets. Blocks are named by small integers,
+// used again after a free.
+type placer interface {
+	load(g Segment, blocks []startBlock) error
+	grow(a snapshot.Action, addr uint64, sizeBytes int64, stream snapshot.StreamID, pool snapshot.PoolID) error
+	shrink(a snapshot.Action, addr uint64, sizeBytes int64) error
+	// alloc serves a request that the recording placed at addr, and tells whether
+	// the allocator would have chosen that address itself.
+	alloc(addr uint64, requestedBytes int64, stream snapshot.StreamID, pool snapshot.PoolID) (id int32, sizeBytes int64, chosen bool, err error)
+	poolAt(addr uint64) snapshot.PoolID
+	at(addr uint64) int32 // the live block at addr, or -1
+	freeRequested(id int32) error
+	freeCompleted(id int32) error
+	failed() // the last request ended in an out-of-memory error
+}
+
+func newPlacer(t *Timeline) placer {
+	if t.Dev.Kind == snapshot.Host {
+		return &hostPlacer{segments: make(map[uint64]int64), blocks: make(map[uint64]int32)}
+	}
+	return gpuPlacer{allocator.New(t.Config)}
+}
+
+// gpuPlacer is the caching allocator of devices.
+type gpuPlacer struct{ a *allocator.Allocator }
+
+func (p gpuPlacer) load(g Segment, blocks []startBlock) error {
+	info := allocator.SegmentInfo{
+		Addr: g.Addr, SizeBytes: g.SizeBytes, Stream: uint32(g.Stream), Pool: allocator.PoolID(g.Pool),
+		Small: g.Small, Expandable: g.Expandable, Blocks: make([]allocator.BlockInfo, 0, len(blocks)),
+	}
+	for _, b := range blocks {
+		state := allocator.Allocated
+		if b.pending {
+			state = allocator.PendingFree
+		}
+		info.Blocks = append(info.Blocks, allocator.BlockInfo{Addr: b.addr, SizeBytes: b.sizeBytes, RequestedBytes: min(b.requestedBytes, b.sizeBytes), State: state})
+	}
+	return p.a.Load([]allocator.SegmentInfo{info})
+}
+
+func (p gpuPlacer) grow(a snapshot.Action, addr uint64, sizeBytes int64, stream snapshot.StreamID, pool snapshot.PoolID) error {
+	if a == snapshot.SegmentMap {
+		return p.a.SegmentMap(addr, sizeBytes, uint32(stream), allocator.PoolID(pool))
+	}
+	return p.a.SegmentAlloc(addr, sizeBytes, uint32(stream), allocator.PoolID(pool))
+}
+
+func (p gpuPlacer) shrink(a snapshot.Action, addr uint64, sizeBytes int64) error {
+	if a == snapshot.SegmentUnmap {
+		return p.a.SegmentUnmap(addr, sizeBytes)
+	}
+	return p.a.SegmentFree(addr)
+}
+
+func (p gpuPlacer) alloc(addr uint64, requestedBytes int64, stream snapshot.StreamID, pool snapshot.PoolID) (int32, int64, bool, error) {
+	b, chosen, err := p.a.AllocAt(addr, requestedBytes, uint32(stream), allocator.PoolID(pool))
+	if err != nil {
+		return -1, 0, false, err
+	}
+	return int32(b), p.a.Size(b), chosen, nil
+}
+
+func (p gpuPlacer) poolAt(addr uint64) snapshot.PoolID {
+	_, pool, _ := p.a.Owner(addr)
+	return snapshot.PoolID(pool)
+}
+
+func (p gpuPlacer) at(addr uint64) int32         { return int32(p.a.At(addr)) }
+func (p gpuPlacer) freeRequested(id int32) error { return p.a.FreeRequested(allocator.BlockID(id)) }
+func (p gpuPlacer) freeCompleted(id int32) error { return p.a.FreeCompleted(allocator.BlockID(id)) }
+func (p gpuPlacer) failed()                      { p.a.Failed() }
+
+// hostPlacer is the allocator of pinned host memory: a block is a whole segment,
+// and the recording says where each is. It chooses nothing.
+type hostPlacer struct {
+	segments map[uint64]int64 // size by address
+	blocks   map[uint64]int32
+	addrs    []uint64 // by block
+	dead     []int32
+}
+
+var errLive = errors.New("the block is live")
+
+func (p *hostPlacer) load(g Segment, blocks []startBlock) error {
+	p.segments[g.Addr] = g.SizeBytes
+	for _, b := range blocks {
+		p.add(b.addr)
+	}
+	return nil
+}
+
+func (p *hostPlacer) add(addr uint64) int32 {
+	id := int32(len(p.addrs))
+	if k := len(p.dead); k > 0 {
+		id, p.dead = p.dead[k-1], p.dead[:k-1]
+		p.addrs[id] = addr
+	} else {
+		p.addrs = append(p.addrs, addr)
+	}
+	p.blocks[addr] = id
+	return id
+}
+
+func (p *hostPlacer) grow(_ snapshot.Action, addr uint64, sizeBytes int64, _ snapshot.StreamID, _ snapshot.PoolID) error {
+	p.segments[addr] = sizeBytes
+	return nil
+}
+
+func (p *hostPlacer) shrink(_ snapshot.Action, addr uint64, _ int64) error {
+	delete(p.segments, addr)
+	return nil
+}
+
+func (p *hostPlacer) alloc(addr uint64, requestedBytes int64, _ snapshot.StreamID, _ snapshot.PoolID) (int32, int64, bool, error) {
+	if _, ok := p.blocks[addr]; ok {
+		return -1, 0, false, errLive
+	}
+	size, ok := p.segments[addr]
+	if !ok {
+		size = requestedBytes
+	}
+	return p.add(addr), size, false, nil
+}
+
+func (p *hostPlacer) poolAt(uint64) snapshot.PoolID { return snapshot.PoolID{} }
+
+func (p *hostPlacer) at(addr uint64) int32 {
+	if id, ok := p.blocks[addr]; ok {
+		return id
+	}
+	return -1
+}
+
+func (p *hostPlacer) freeRequested(int32) error { return nil }
+
+func (p *hostPlacer) freeCompleted(id int32) error {
+	delete(p.blocks, p.addrs[id])
+	p.dead = append(p.dead, id)
+	return nil
+}
+
+func (p *hostPlacer) failed() {}

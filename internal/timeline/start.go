@@ -1,0 +1,188 @@
+package timeline
+
+import (
+	"slices"
+
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// start is memory before the first event, inferred from the dump and the events.
+type start struct {
+	segments []Segment // ascending by address
+	blocks   []startBlock
+	pools    []snapshot.PoolID // of every SegmentAlloc and SegmentMap event, in order
+}
+
+type startBlock struct {
+	initialBlock
+	sizeBytes int64 // 0 while only the request is known
+	pending   bool  // its free was requested before the first event
+}
+
+// inferStart undoes the events of dev from its state at the dump.
+//
+// Segments are few, and undone one by one from the last event to the first.
+// Blocks need no undoing: a block that was live before the first event is one
+// whose address is freed in the window before anything is allocated there, or one
+// that is live at the dump although nothing was allocated there in the window.
+func inferStart(dev *snapshot.Device, segmentEvents []int) *start {
+	s := new(start)
+	s.undoSegments(dev, segmentEvents)
+	if len(s.segments) > 0 {
+		s.findBlocks(dev)
+	}
+	return s
+}
+
+// findSegmentEvents returns the ordinals of the events that move segments.
+func findSegmentEvents(e *snapshot.Events) []int {
+	var list []int
+	var b snapshot.Batch
+	for k := range e.Chunks() {
+		e.Chunk(k, &b)
+		for j, v := range b.Action {
+			if snapshot.Action(v).MovesSegment() {
+				list = append(list, b.First+j)
+			}
+		}
+	}
+	return list
+}
+
+// undoing is the segments while events are undone.
+type undoing struct {
+	ranges
+	table  []Segment
+	events *snapshot.Events
+}
+
+func (s *start) undoSegments(dev *snapshot.Device, segmentEvents []int) {
+	u := undoing{events: dev.Events}
+	for i := range dev.Segments {
+		g := &dev.Segments[i]
+		u.put(Segment{Addr: g.Addr, SizeBytes: g.SizeBytes, Stream: g.Stream, Pool: g.Pool, Small: g.Kind == snapshot.SmallSegment, Expandable: g.Expandable, Stack: g.Stack})
+	}
+	s.pools = make([]snapshot.PoolID, len(segmentEvents))
+	for k, i := range slices.Backward(segmentEvents) {
+		s.pools[k] = u.undo(dev.Events.At(i))
+	}
+	for _, r := range u.list {
+		g := u.table[r.id]
+		g.Addr, g.SizeBytes = r.from, int64(r.to-r.from)
+		g.From, g.To = -1, Never
+		s.segments = append(s.segments, g)
+	}
+}
+
+// manyPools tells whether any segment is of a pool beside the default one.
+func (s *start) manyPools() bool {
+	other := func(p snapshot.PoolID) bool { return p != snapshot.PoolID{} }
+	return slices.ContainsFunc(s.pools, other) || slices.ContainsFunc(s.segments, func(g Segment) bool { return other(g.Pool) })
+}
+
+func (u *undoing) put(g Segment) {
+	u.table = append(u.table, g)
+	u.add(g.Addr, g.Addr+uint64(g.SizeBytes), int32(len(u.table)-1))
+}
+
+// undo takes one event back and returns the pool of its segment. Before torch 2.12
+// the pool is known only of segments that live on to the dump, or touch one that does.
+func (u *undoing) undo(e snapshot.Event) (pool snapshot.PoolID) {
+	from, to := e.Addr, e.Addr+uint64(e.SizeBytes)
+	if u.events.HasPools {
+		pool = u.events.Pools[e.Pool]
+	}
+	if e.Action.Grows() {
+		if gone := u.cut(from, to); len(gone) > 0 && !u.events.HasPools {
+			pool = u.table[gone[0].id].Pool
+		}
+		return pool
+	}
+	g := Segment{Addr: from, SizeBytes: e.SizeBytes, Stream: e.Stream, Pool: pool, Small: e.SizeBytes <= smallSegmentBytes, Expandable: e.Action == snapshot.SegmentUnmap}
+	if id, ok := u.near(from, to); ok && g.Expandable {
+		g.Small = u.table[id].Small
+		if !u.events.HasPools {
+			g.Pool = u.table[id].Pool
+		}
+	}
+	u.put(g)
+	return g.Pool
+}
+
+// smallSegmentBytes is the size of every native segment of a small pool; a large
+// one is at least 20 MiB, or 11 MiB with large_segment_size_mb at its smallest.
+const smallSegmentBytes = 2 << 20
+
+// findBlocks finds the blocks that were live before the first event.
+func (s *start) findBlocks(dev *snapshot.Device) {
+	seen := make(map[uint64]struct{}) // addresses whose first event in the window has been met
+	var b snapshot.Batch
+	for k := range dev.Events.Chunks() {
+		dev.Events.Chunk(k, &b)
+		for j, v := range b.Action {
+			action := snapshot.Action(v)
+			if action != snapshot.Alloc && action != snapshot.FreeRequested && action != snapshot.FreeCompleted {
+				continue
+			}
+			if _, ok := seen[b.Addr[j]]; ok {
+				continue
+			}
+			seen[b.Addr[j]] = struct{}{}
+			if action != snapshot.Alloc {
+				s.blocks = append(s.blocks, startBlock{
+					initialBlock: initialBlock{addr: b.Addr[j], requestedBytes: int64(b.Size[j]), stream: snapshot.StreamID(b.Stream[j])},
+					pending:      action == snapshot.FreeCompleted,
+				})
+			}
+		}
+	}
+	s.blocksOfDump(dev, seen)
+	slices.SortFunc(s.blocks, func(a, b startBlock) int { return compare(a.addr, b.addr) })
+}
+
+// blocksOfDump adds the blocks live at the dump that no event of the window touched.
+func (s *start) blocksOfDump(dev *snapshot.Device, seen map[uint64]struct{}) {
+	for i := range dev.Segments {
+		g := &dev.Segments[i]
+		for _, b := range dev.Blocks[g.FirstBlock : g.FirstBlock+g.NumBlocks] {
+			if _, ok := seen[b.Addr]; ok || b.State == snapshot.Inactive {
+				continue
+			}
+			s.blocks = append(s.blocks, startBlock{
+				initialBlock: initialBlock{addr: b.Addr, requestedBytes: b.RequestedBytes, stack: b.Stack, stream: g.Stream},
+				sizeBytes:    b.SizeBytes,
+				pending:      b.State == snapshot.PendingFree,
+			})
+		}
+	}
+}
+
+// maxTailBytes is the largest remainder that a large native block keeps unsplit.
+const maxTailBytes = 1 << 20
+
+// settle gives every block of the start its size. round is the allocator's rounding.
+// No free block of a large native segment is as small as 1 MiB, so that a gap of at
+// most 1 MiB behind a block of unknown size is that block's own tail.
+func (s *start) settle(round func(int64) int64) {
+	k := 0
+	for _, g := range s.segments {
+		end := g.Addr + uint64(g.SizeBytes)
+		for ; k < len(s.blocks) && s.blocks[k].addr < end; k++ {
+			b := &s.blocks[k]
+			if b.sizeBytes != 0 {
+				continue
+			}
+			b.sizeBytes = round(b.requestedBytes)
+			next := end
+			if k+1 < len(s.blocks) && s.blocks[k+1].addr < end {
+				next = s.blocks[k+1].addr
+			}
+			after := b.addr + uint64(b.sizeBytes)
+			if after > next { // cannot be: the neighbour is certain, the rounding is not
+				b.sizeBytes = int64(next - b.addr)
+			} else if gap := int64(next - after); !g.Small && !g.Expandable && gap <= maxTailBytes {
+				b.sizeBytes += gap
+			}
+		}
+	}
+}
