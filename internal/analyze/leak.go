@@ -83,6 +83,7 @@ type leakWindow struct {
 	bounds []int // steps.Bounds up to the end of the window
 	n      int   // whole steps
 	end    int   // event: what is live before it survived
+	brief  int   // blocks that died in the step that made them
 	lives  []siteLives
 	index  []int32 // by canonical stack: 1 + its place in lives
 }
@@ -138,6 +139,7 @@ func (w *leakWindow) gather() {
 			k++
 		}
 		if l.FreeRequested < w.bounds[k+1] {
+			w.brief++
 			continue
 		}
 		s := w.livesOf(w.tl.Stack(i))
@@ -217,6 +219,7 @@ func (w *leakWindow) judge(s *siteLives) (growing, bool) {
 	if !g.steady() {
 		return g, false
 	}
+	g.dropWarmUp()
 	for _, b := range g.births {
 		g.bytes += b.bytes
 	}
@@ -258,6 +261,29 @@ func (g *growing) steady() bool {
 	}
 	g.births = g.births[afterLongestGap(g.births):]
 	return even3(g.births, g.until)
+}
+
+// dropWarmUp leaves out the first step's births where they are far larger than the
+// usual ones: a workspace that is taken once, or a state that is made then.
+func (g *growing) dropWarmUp() {
+	sizes := make([]int64, len(g.births))
+	for i, b := range g.births {
+		sizes[i] = b.bytes
+	}
+	slices.Sort(sizes)
+	if len(g.births) > minBirths && g.births[0].bytes > warmUpFactor*sizes[len(sizes)/2] {
+		g.births = g.births[1:]
+	}
+}
+
+const warmUpFactor = 4
+
+// rates returns what a site leaves behind a step: over the steps from the first
+// birth, which is left out, to the last.
+func (g *growing) rates() (bytes, blocks float64) {
+	first, last := g.births[0], g.births[len(g.births)-1]
+	span := float64(last.step - first.step)
+	return float64(g.bytes-first.bytes) / span, float64(blocksOf(g.births)-first.blocks) / span
 }
 
 // even3 tells whether each third of the steps from the first birth on has its share
@@ -340,13 +366,19 @@ func (w *leakWindow) lockstep() []lockstepGroup {
 }
 
 // sameSteps tells whether two lists of births share four fifths of their steps.
+// Where blocks are left only now and then, the next step counts as the same: what
+// was made before an optimizer's step and after it lies in two.
 func sameSteps(a, b []birth) bool {
+	slack := 0
+	if gap := a[len(a)-1].step - a[0].step; gap > 2*len(a) {
+		slack = 1
+	}
 	both, i := 0, 0
 	for _, x := range a {
-		for i < len(b) && b[i].step < x.step {
+		for i < len(b) && b[i].step < x.step-slack {
 			i++
 		}
-		if i < len(b) && b[i].step == x.step {
+		if i < len(b) && b[i].step <= x.step+slack {
 			both++
 		}
 	}
@@ -363,9 +395,9 @@ func (w *leakWindow) measure(g *lockstepGroup) {
 	peak := w.tl.Peak.Allocated.Event
 	for _, s := range g.sites {
 		g.Stacks = append(g.Stacks, s.lives.stack)
-		span := float64(max(s.until-s.births[0].step, 1))
-		g.BytesPerStep += float64(s.bytes) / span
-		g.BlocksPerStep += float64(blocksOf(s.births)) / span
+		bytes, blocks := s.rates()
+		g.BytesPerStep += bytes
+		g.BlocksPerStep += blocks
 		for _, i := range s.lives.survivors {
 			l := w.tl.Life(int(i))
 			if w.steps.Of(l.Alloc) < s.births[0].step {

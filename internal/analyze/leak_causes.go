@@ -4,14 +4,15 @@ import (
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
-// scalarBytes is the size of a block for a loss: one number, rounded up to the
-// allocator's smallest block.
-const scalarBytes = 512
+const (
+	scalarBytes    = 8  // requested for one number of any type
+	sampledScalars = 64 // blocks of a site that are looked at
+)
 
 // causeReasons says for the likeliest cause what in the data speaks for it.
 var causeReasons = map[string]string{
-	"leak/loss-with-graph":      "activations of a forward pass stay together with a single number: a loss that is kept keeps its graph",
-	"leak/list-with-graph":      "activations of several operations of one forward pass stay: an output that is kept keeps its graph",
+	"leak/loss-with-graph":      "activations of a forward pass stay together with a single number made outside of it: a sum of losses that keeps their graphs",
+	"leak/list-with-graph":      "activations of several operations of one forward pass stay: a loss or an output that is kept keeps its graph",
 	"leak/eval-without-no-grad": "activations stay in steps without a backward pass: a graph is built for outputs that are kept",
 	"leak/create-graph":         "what stays was made in the backward pass: gradients that have a graph of their own",
 	"leak/hook-cache":           "the output of one operation inside a module stays and nothing else of that forward pass: something holds it beside the graph",
@@ -25,14 +26,16 @@ type profile struct {
 	modules  int // sites within a module's forward
 	direct   int // sites of the user's own lines
 	backward int64
-	scalars  int // blocks of a single number
+	scalars  int  // sites with blocks of a single number
+	sums     int  // of these, the user's own lines: a sum of losses
+	numbers  bool // there are no other blocks
 	total    int64
 	kv       int64 // of caches of keys and values
 	recur    bool
 }
 
 func (w *leakWindow) profileOf(g *lockstepGroup) profile {
-	var p profile
+	p := profile{numbers: true}
 	for _, s := range g.sites {
 		site := w.sites.At(s.lives.stack)
 		p.total += s.bytes
@@ -49,13 +52,26 @@ func (w *leakWindow) profileOf(g *lockstepGroup) profile {
 		if w.sites.Op(s.lives.stack) == "rnn" || w.hasFile(s.lives.stack, "torch/nn/modules/rnn.py") {
 			p.recur = true
 		}
-		for _, b := range s.births {
-			if b.bytes == int64(b.blocks)*scalarBytes {
-				p.scalars += b.blocks
+		some, all := w.scalars(s.lives)
+		if some {
+			p.scalars++
+			if !site.marks.has(inModule) {
+				p.sums++
 			}
 		}
+		p.numbers = p.numbers && all
 	}
 	return p
+}
+
+// scalars tells whether some, and whether all, of a site's blocks hold one number.
+func (w *leakWindow) scalars(s *siteLives) (some, all bool) {
+	all = true
+	for _, i := range s.survivors[:min(len(s.survivors), sampledScalars)] {
+		one := w.tl.Block(int(i)).RequestedBytes <= scalarBytes
+		some, all = some || one, all && one
+	}
+	return some, all
 }
 
 func (w *leakWindow) hasFile(id snapshot.StackID, rel string) bool {
@@ -81,11 +97,13 @@ func (w *leakWindow) causesOf(g *lockstepGroup) []string {
 		return []string{"leak/create-graph", "leak/retain-graph", "leak/no-zero-grad"}
 	case p.modules >= 2 && (!trained || g.EverySteps > 1):
 		return []string{"leak/eval-without-no-grad", "leak/list-with-graph", "leak/step-outputs"}
+	case p.modules >= 2 && p.sums > 0:
+		return []string{"leak/loss-with-graph", "leak/list-with-graph", "leak/retain-graph"}
 	case p.modules >= 2 && p.scalars > 0:
-		return []string{"leak/loss-with-graph", "leak/list-with-graph", "leak/retain-graph", "leak/exception-frame"}
+		return []string{"leak/list-with-graph", "leak/loss-with-graph", "leak/retain-graph", "leak/exception-frame"}
 	case p.modules >= 2:
 		return []string{"leak/list-with-graph", "leak/step-outputs", "leak/exception-frame", "leak/reference-cycle"}
-	case p.total <= int64(p.scalars)*scalarBytes:
+	case p.numbers:
 		return []string{"leak/logger-tensors", "leak/loss-with-graph", "leak/step-outputs"}
 	case p.modules == 1:
 		return []string{"leak/hook-cache", "leak/reference-cycle", "leak/step-outputs", "leak/exception-frame"}
@@ -98,7 +116,7 @@ func (w *leakWindow) causesOf(g *lockstepGroup) []string {
 const sampledSteps = 8
 
 // hasBackward tells whether in the steps that leave blocks behind a backward pass
-// follows: allocations by autograd between what stays and the end of the step.
+// follows: allocations by autograd within a step's length of what stays.
 func (w *leakWindow) hasBackward(g *lockstepGroup) bool {
 	with, looked := 0, 0
 	last := -1
@@ -109,7 +127,7 @@ func (w *leakWindow) hasBackward(g *lockstepGroup) bool {
 			continue
 		}
 		last = k
-		if looked++; w.backwardIn(l.Alloc, w.bounds[k+1]) {
+		if looked++; w.backwardIn(l.Alloc, min(l.Alloc+w.bounds[k+1]-w.bounds[k], w.end)) {
 			with++
 		}
 		if looked == sampledSteps {

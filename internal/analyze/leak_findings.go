@@ -26,6 +26,9 @@ func (w *leakWindow) growingFinding(g lockstepGroup) rules.Finding {
 	f.Evidence = append(f.Evidence, w.survival(&g))
 	f.Evidence = append(f.Evidence, w.company(&g)...)
 	f.Evidence = append(f.Evidence, w.outlook(&g)...)
+	if g.Severity > rules.Info && g.Confidence < rules.High {
+		f.Evidence = append(f.Evidence, fmt.Sprintf("a buffer that holds more than %d steps and is still filling would look the same", w.n-g.SinceStep))
+	}
 	if why := causeReasons[f.Causes[0]]; why != "" {
 		f.Evidence = append(f.Evidence, why)
 	}
@@ -44,12 +47,10 @@ func (w *leakWindow) survival(g *lockstepGroup) string {
 		freed += len(s.lives.freed)
 	}
 	text := fmt.Sprintf("%s blocks made since step %d, %s, are live after step %d", units.FormatCount(int64(g.Blocks)), g.SinceStep, units.FormatBytes(g.LiveBytes), last)
-	switch {
-	case freed == 0:
-		return text + "; none that was kept across steps has been freed"
-	default:
+	if freed > 0 {
 		return text + fmt.Sprintf("; %s others from there were kept across steps and freed", units.FormatCount(int64(freed)))
 	}
+	return text + "; none that was kept across steps has been freed"
 }
 
 // company names the other sites of a growth and where they all come from.
@@ -66,7 +67,7 @@ func (w *leakWindow) company(g *lockstepGroup) []string {
 			others = append(others, fmt.Sprintf("and %d more sites", len(g.sites)-1-maxOthers))
 			break
 		}
-		perStep := float64(s.bytes) / float64(max(s.until-s.births[0].step, 1))
+		perStep, _ := s.rates()
 		others = append(others, fmt.Sprintf("%s (%s a step)", w.sites.Display(s.lives.stack), bytesText(perStep)))
 	}
 	list := []string{"growing in the same steps: " + strings.Join(others, "; ")}
@@ -116,7 +117,7 @@ func (w *leakWindow) outlook(g *lockstepGroup) []string {
 	case g.Severity == rules.Info && g.Confidence > rules.Low:
 		return []string{fmt.Sprintf("small: %s of the peak so far, %s in %s steps", units.FormatShare(g.LiveBytes, w.tl.Peak.Allocated.Bytes), bytesText(g.BytesPerStep*longRun), units.FormatCount(longRun))}
 	case g.Confidence == rules.Low:
-		return []string{"these rounds may be a model being made or loaded, which leaves its parameters behind"}
+		return []string{"these rounds may be a model or a list that is being made: they leave blocks behind by intent"}
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func (w *leakWindow) shortFinding() []rules.Finding {
 		for _, b := range list {
 			bytes += b.bytes
 		}
-		if len(list) >= 2 && len(w.lives[i].freed) == 0 && list[len(list)-1].step-list[0].step == len(list)-1 && bytes > bestBytes {
+		if len(w.lives[i].freed) == 0 && w.stillGrowing(list) && bytes > bestBytes {
 			best, bestBytes = i, bytes
 		}
 	}
@@ -157,4 +158,10 @@ func (w *leakWindow) shortFinding() []rules.Finding {
 		Bytes:    bestBytes, Event: w.tl.Life(int(s.survivors[0])).Alloc, Stack: w.sites.Frames(s.stack),
 		Remedies: []rules.Remedy{{Do: fmt.Sprintf("record at least %d steps", 2*(minBirths+young))}},
 	}}
+}
+
+// stillGrowing tells whether each step since the first birth left something behind,
+// up to the last one that can be judged.
+func (w *leakWindow) stillGrowing(list []birth) bool {
+	return len(list) >= 2 && list[len(list)-1].step-list[0].step == len(list)-1 && list[len(list)-1].step == w.n-2
 }

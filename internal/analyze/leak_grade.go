@@ -17,7 +17,7 @@ func (w *leakWindow) grade(g *lockstepGroup) (rules.Severity, rules.Confidence) 
 		conf = rules.Medium
 	}
 	switch {
-	case w.isSetUp(g):
+	case w.isSetUp(g), w.isFilling():
 		return rules.Info, rules.Low
 	case w.explainsDeath(g):
 		return rules.Error, conf
@@ -63,4 +63,10 @@ func (w *leakWindow) isSetUp(g *lockstepGroup) bool {
 		}
 	}
 	return bytes*2 > g.LiveBytes
+}
+
+// isFilling tells whether rounds do nothing but allocate: a program that fills
+// memory on purpose, a list made in one line, cannot be told from a leak.
+func (w *leakWindow) isFilling() bool {
+	return w.steps.Source == StepsPeriodic && w.brief < w.n
 }

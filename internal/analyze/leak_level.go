@@ -18,10 +18,11 @@ const (
 	swellShare     = 0.95 // of the steps in which it must not have shrunk
 	swellFactor    = 1.5  // by which it must have grown at least
 	maxLevelNamed  = 3    // findings of level growth
-	burstRatio     = 3    // births in so many steps for every step in which blocks died: a burst
-	minBurstSteps  = 2 * burstRatio
+	burstRatio     = 2    // births in so many steps for every step in which blocks died: a burst
+	minBurstSteps  = 3 * burstRatio
 	burstMaterial  = 0.1 // share of the peak from which on a burst costs memory that matters
 	minBufferSteps = 3   // steps that a buffer must hold blocks of
+	warmUpSteps    = 2   // first steps, in which workspaces and states are made that stay
 )
 
 // swellingFindings names the sites whose block is replaced by a larger one step by
@@ -102,6 +103,9 @@ func (w *leakWindow) boundedFindings() []rules.Finding {
 		s     *siteLives
 		bytes int64
 	}
+	if w.n < minBirths+young {
+		return nil
+	}
 	var list []level
 	for i := range w.lives {
 		s := &w.lives[i]
@@ -131,7 +135,7 @@ func (w *leakWindow) mostHeld(s *siteLives) int64 {
 		change[int(h.died)+1] -= bytes
 	}
 	for _, b := range w.births(s) {
-		if b.step+heldSteps <= w.n {
+		if b.step >= warmUpSteps && b.step+heldSteps <= w.n {
 			change[b.step+heldSteps] += b.bytes
 		}
 	}
@@ -155,7 +159,7 @@ func (w *leakWindow) levelFinding(s *siteLives, bytes int64) (rules.Finding, boo
 		return w.burstFinding(s, bytes, len(born), len(died)), true
 	}
 	births := w.births(s)
-	if len(born)+len(births) < minBufferSteps {
+	if len(born)+len(births) < minBufferSteps+warmUpSteps {
 		return rules.Finding{}, false // set-up and warm-up
 	}
 	f := rules.Finding{

@@ -42,17 +42,27 @@ func (s Steps) Of(event int) int {
 	return sort.Search(len(s.Bounds), func(k int) bool { return s.Bounds[k] > event }) - 1
 }
 
-// minTailSteps is how many rounds must follow the last annotation for them to count
-// as a phase of its own, such as an evaluation after training.
-const minTailSteps = 4
+// fewSteps is how many annotated steps are so few that rounds within them say more,
+// if there are many of these: gradients that are accumulated over batches.
+const fewSteps = 2
+
+// What follows the last annotation counts as a phase of its own, such as an
+// evaluation after training, from so many rounds and so many steps' allocations on.
+const (
+	minTailSteps  = 4
+	minTailLength = 2
+)
 
 // FindSteps finds the steps of a run: by annotations where the recording has some,
 // else by allocation sites that recur once a round.
 func FindSteps(tl *timeline.Timeline, sites *Sites) Steps {
 	trace := readAllocs(tl, sites)
 	s, ok := annotatedSteps(tl, trace)
-	if !ok {
-		return periodicSteps(tl, trace)
+	if !ok || s.Len() <= fewSteps {
+		p := periodicSteps(trace)
+		if !ok || p.Confidence >= rules.Medium && p.Len() >= minTailSteps*(s.Len()+1) {
+			return p
+		}
 	}
 	s.Tail = s.Len()
 	extendSteps(tl, trace, &s)
@@ -67,11 +77,11 @@ func extendSteps(tl *timeline.Timeline, trace *allocTrace, s *Steps) {
 	}
 	last := s.Bounds[s.Len()]
 	from := trace.firstFrom(last)
-	if len(trace.event)-from < trace.allocsPerStep(s.Bounds)/2 {
+	if len(trace.event)-from < minTailLength*trace.allocsPerStep(s.Bounds) {
 		return
 	}
 	tail, ok := findPeriod(trace, from, len(trace.event))
-	if !ok || len(tail.bounds) <= minTailSteps {
+	if !ok || tail.support < 2 || len(tail.bounds) <= minTailSteps {
 		return
 	}
 	for _, b := range tail.bounds {

@@ -66,13 +66,14 @@ func optimizerEnds(marks []mark, trace *allocTrace) (ends []int, names []string)
 }
 
 // siteSpans returns the distinct sites that allocate between one end and the next,
-// optimizers' own and those without a stack left out: what a span is known by.
+// optimizers' own and those of the backward pass left out: what a span is known by.
 func siteSpans(trace *allocTrace, ends []int) [][]uint32 {
 	spans := make([][]uint32, len(ends))
 	seen := make([]int, len(trace.same)) // by stack: 1 + the last span in which it was met
 	skip := make([]bool, len(trace.same))
 	for id := range skip {
-		skip[id] = id == 0 || trace.sites.sites[id].marks.has(inOptimizer|inClip|inScaler)
+		site := &trace.sites.sites[id]
+		skip[id] = site.User < 0 || site.marks.has(inOptimizer|inClip|inScaler)
 	}
 	at := 0
 	for k, end := range ends {

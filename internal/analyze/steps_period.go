@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ullage-dev/ullage/internal/rules"
-	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
@@ -25,10 +24,10 @@ const (
 // periodicSteps finds steps by what recurs: sites that allocate once in each round
 // and take turns doing so. It is what is left for evaluation, serving, and
 // recordings without annotations.
-func periodicSteps(tl *timeline.Timeline, trace *allocTrace) Steps {
+func periodicSteps(trace *allocTrace) Steps {
 	p, ok := findPeriod(trace, 0, len(trace.event))
 	if !ok {
-		return Steps{Source: StepsUnknown, Why: "no annotations, and no allocation site recurs once a round"}
+		return Steps{Source: StepsUnknown, Why: "no annotation marks steps, and no allocation site recurs once a round"}
 	}
 	conf, turns := rules.Medium, fmt.Sprintf("%d sites allocate once in each round", p.support)
 	if p.support < 2 {
@@ -36,7 +35,7 @@ func periodicSteps(tl *timeline.Timeline, trace *allocTrace) Steps {
 	}
 	return Steps{
 		Source: StepsPeriodic, Name: p.line, Bounds: p.bounds, Tail: len(p.bounds) - 1, Confidence: conf,
-		Why: fmt.Sprintf("no annotations; %s, of which there are %d (from %s)", turns, len(p.bounds)-1, p.line),
+		Why: fmt.Sprintf("%s, of which there are %d (from %s)", turns, len(p.bounds)-1, p.line),
 	}
 }
 
@@ -254,21 +253,30 @@ func (s *turnSearch) peak() float64 {
 }
 
 // alone handles a loop whose sites all allocate several times a round: every m-th
-// allocation of the most frequent one, if that is even.
+// allocation of a frequent one, if that is even. The evenest m is taken, the
+// smallest of these.
 func (s *turnSearch) alone() (stepPeriod, bool) {
 	for _, g := range s.groups {
 		if g.cover < minCover {
 			continue
 		}
+		best, unevenness := 0, float64(perRoundEven)
 		for m := 1; m <= maxPerRound && g.count/m >= minRounds; m++ {
 			every := everyNth(g.rounds, m)
-			if cover, _ := evenness(every, s.to-s.from); cover >= minCover && even(every) {
-				return s.rounds(g.anchor, m, 1), true
+			cover, _ := evenness(every, s.to-s.from)
+			if u := spread(every); cover >= minCover && u < unevenness*evener {
+				best, unevenness = m, u
 			}
+		}
+		if best > 0 {
+			return s.rounds(g.anchor, best, 1), true
 		}
 	}
 	return stepPeriod{}, false
 }
+
+// evener is by which factor rounds must be more even for a larger m to be preferred.
+const evener = 0.9
 
 func everyNth(list []int32, m int) []int32 {
 	out := make([]int32, 0, len(list)/m+1)
@@ -278,12 +286,18 @@ func everyNth(list []int32, m int) []int32 {
 	return out
 }
 
-func even(rounds []int32) bool {
-	lo, hi := rounds[1]-rounds[0], int32(0)
-	for i := range rounds[1:] {
-		lo, hi = min(lo, rounds[i+1]-rounds[i]), max(hi, rounds[i+1]-rounds[i])
+// spread returns by which factor rounds differ in length, the first left out: it
+// holds warm-up.
+func spread(rounds []int32) float64 {
+	if len(rounds) < 3 {
+		return perRoundEven
 	}
-	return float64(hi) <= perRoundEven*float64(lo)
+	lo, hi := int32(1<<31-1), int32(0)
+	for i := 1; i < len(rounds)-1; i++ {
+		gap := rounds[i+1] - rounds[i]
+		lo, hi = min(lo, gap), max(hi, gap)
+	}
+	return float64(hi) / float64(max(lo, 1))
 }
 
 // rounds returns the period that begins at every m-th allocation of a site.
