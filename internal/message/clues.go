@@ -55,7 +55,8 @@ type pattern struct {
 	kind Kind
 	all  []string
 	not  []string
-	read func(*Clue, *cursor) // reads numbers after the first word; may be nil
+	ok   func(text []byte, at int) bool // looks at what stands before the first word; may be nil
+	read func(*Clue, *cursor)           // reads numbers after the first word; may be nil
 }
 
 // patterns are tried in this order. The wordings are those of the releases that
@@ -101,8 +102,8 @@ var patterns = []pattern{
 	{kind: OtherGPU, all: []string{"std::bad_alloc:out_of_memory:"}},
 	{kind: HostAlloc, all: []string{"std::bad_alloc"}},
 	{kind: RayMonitor, all: []string{"killedduetothenoderunninglowonmemory"}},
-	{kind: RayMonitor, all: []string{"exceedsthememoryusagethreshold"}, read: nil},
-	{kind: RayMonitor, all: []string{"Workers(tasks/actors)killedduetomemorypressure(OOM)"}, not: []string{")0Workers"}},
+	{kind: RayMonitor, all: []string{"exceedsthememoryusagethreshold"}},
+	{kind: RayMonitor, all: []string{"Workers(tasks/actors)killedduetomemorypressure(OOM)"}, ok: notZero},
 
 	{kind: CgroupKill, all: []string{"Memorycgroupoutofmemory:Kill"}, read: readKilled},
 	{kind: OOMKiller, all: []string{"Outofmemory:Kill"}, read: readKilled},
@@ -126,7 +127,7 @@ var patterns = []pattern{
 	{kind: XLAExhausted, all: []string{"Resourceexhausted:", "emory"}, read: readBytes},
 	{kind: XLAExhausted, all: []string{"OOMwhenallocatingtensor"}},
 	{kind: OtherGPU, all: []string{"ResourceExhaustedError:"}},
-	{kind: OtherGPU, all: []string{"cudaMallocfailed:outofmemory"}, read: nil},
+	{kind: OtherGPU, all: []string{"cudaMallocfailed:outofmemory"}},
 	{kind: OtherGPU, all: []string{"cupy.cuda.memory.OutOfMemoryError"}, read: readBytes},
 	{kind: OtherGPU, all: []string{"Erroroutofmemoryatline"}},
 	{kind: OtherGPU, all: []string{"cudafailedwitherror2outofmemory"}},
@@ -182,7 +183,7 @@ func match(text []byte, firstLine int) (*pattern, *Clue) {
 	for k := range patterns {
 		p := &patterns[k]
 		at := bytes.Index(text, []byte(p.all[0]))
-		if at < 0 || at >= firstLine || !p.rest(text, at+len(p.all[0])) || splitsNumber(text, at+len(p.all[0])) {
+		if at < 0 || at >= firstLine || !p.rest(text, at+len(p.all[0])) || splitsNumber(text, at+len(p.all[0])) || p.ok != nil && !p.ok(text, at) {
 			continue
 		}
 		c := newClue(p.kind)
@@ -195,6 +196,11 @@ func match(text []byte, firstLine int) (*pattern, *Clue) {
 		return p, c
 	}
 	return nil, nil
+}
+
+// notZero reports whether a count other than 0 stands before offset at.
+func notZero(text []byte, at int) bool {
+	return at > 0 && isDigit(text[at-1]) && (text[at-1] != '0' || at > 1 && isDigit(text[at-2]))
 }
 
 // splitsNumber reports whether a word that ends in a digit was found in a longer
@@ -247,9 +253,12 @@ func (s *scanner) addClue(v *view, i int, c *Clue) {
 	c.Time, c.Line, c.Count = e.time, s.lineNumber(e.at), 1
 	c.Text = clip(string(bytes.TrimSpace(trimPanel(e.text))), maxClueText)
 	id := "\x03" + string(c.Kind) + c.Size.Text + c.Process
+	kill := (c.Kind == OOMKiller || c.Kind == CgroupKill) && c.Source.PID != 0
+	if kill {
+		id += strconv.Itoa(c.Source.PID)
+	}
 	if k, ok := s.lookUp(e.key, id); ok {
-		s.rep.Clues[k].Count++
-		s.rep.Clues[k].LastLine = c.Line
+		s.rep.Clues[k].repeat(c, kill)
 		s.seen[e.key+"\x01"+id] = k
 		return
 	}
@@ -263,6 +272,19 @@ func (s *scanner) addClue(v *view, i int, c *Clue) {
 	}
 	s.remember(e.key, id, len(s.rep.Clues))
 	s.rep.Clues = append(s.rep.Clues, *c)
+}
+
+// repeat counts an equal clue. The kernel writes two lines about one kill, of which
+// the second has the sizes.
+func (c *Clue) repeat(again *Clue, kill bool) {
+	c.LastLine = again.Line
+	if !kill {
+		c.Count++
+		return
+	}
+	if again.Used.Known() && !c.Used.Known() {
+		c.Used, c.Text = again.Used, again.Text
+	}
 }
 
 // clip cuts s to at most n bytes, at the start of a character.
@@ -380,8 +402,9 @@ func readKilled(c *Clue, t *cursor) {
 func readConstraint(c *Clue, t *cursor) {
 	if t.until("task=", 400) {
 		n := t.i
-		if t.until(",", 40) {
-			c.Process = string(t.b[n : t.i-1])
+		if t.until(",pid=", 40) {
+			c.Process = string(t.b[n : t.i-len(",pid=")])
+			c.Source.PID, _ = t.integer()
 		}
 	}
 }

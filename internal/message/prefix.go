@@ -120,7 +120,7 @@ func (p *prefixed) setLabel(s string) {
 
 func (p *prefixed) setTime(s string) {
 	if p.time == "" {
-		p.time = s
+		p.time = strings.TrimSpace(s)
 	}
 }
 
@@ -162,15 +162,15 @@ func (p *prefixed) number(b []byte) int {
 	}
 	in := string(b[:n])
 	switch {
+	case strings.HasSuffix(in, ":") && strings.Count(in, ".") == 3:
+		p.src.Host = in[:n-1]
+		p.setLabel(in[:n-1])
+		return n
 	case looksLikeTime(in):
 		p.setTime(in)
 		return p.rest(b, n)
 	case strings.HasSuffix(in, ":") && allDigits(in[:n-1]) && n <= 6 && n < len(b) && b[n] == ' ':
 		p.setRank(in[:n-1], in[:n-1])
-		return n
-	case strings.HasSuffix(in, ":") && strings.Count(in, ".") == 3:
-		p.src.Host = in[:n-1]
-		p.setLabel(in[:n-1])
 		return n
 	}
 	return 0

@@ -151,9 +151,9 @@ type Stats struct {
 
 // SMI is what nvidia-smi printed: its table, -q, or CSV.
 type SMI struct {
-	Driver      string `json:",omitzero"`
-	CUDA        string `json:",omitzero"`
-	GPUs        []SMIGPU
+	Driver      string       `json:",omitzero"`
+	CUDA        string       `json:",omitzero"`
+	GPUs        []SMIGPU     `json:",omitzero"`
 	Processes   []SMIProcess `json:",omitzero"`
 	NoProcesses bool         `json:",omitzero"` // the table says that none was found
 	Line        int

@@ -12,7 +12,7 @@ func Parse(r io.Reader, opt Options) (*Report, error) {
 	if opt.MaxFindings <= 0 {
 		opt.MaxFindings = 1000
 	}
-	s := &scanner{window: newWindow(r), opt: opt, rep: &Report{}, seen: map[string]int{}}
+	s := &scanner{window: newWindow(r), opt: opt, rep: &Report{}, seen: map[string]int{}, used: map[int64]struct{}{}}
 	s.run()
 	s.rep.Bytes = s.base + int64(len(s.buf))
 	if n := len(s.buf); n > 0 {
@@ -30,8 +30,9 @@ type scanner struct {
 	*window
 	opt  Options
 	rep  *Report
-	seen map[string]int // by source and numbers: index of an OOM, or of a clue as ^index
-	done int64          // offset in the text up to which a finding has used it
+	seen map[string]int     // by process and numbers: index of an OOM or a clue
+	used map[int64]struct{} // where lines begin, in the text, that findings have used
+	done int64              // offset in the text up to which a dictionary has used it
 }
 
 func (s *scanner) run() {
@@ -54,22 +55,19 @@ func (s *scanner) run() {
 func (s *scanner) handle(at int) int {
 	low := max(s.pos-lookahead, at-lookahead/2, 0)
 	start := s.lineStart(at, low)
-	v := &view{s: s, start: start, load: start}
+	if _, ok := s.used[s.base+int64(start)]; ok {
+		return max(s.after(s.lineEnd(at, len(s.buf))), at+1)
+	}
 	if start == low && start > 0 && !isBreak(s.buf[start-1]) {
 		s.rep.CutLines++
 	}
+	v := &view{s: s, start: start, load: start}
 	v.more()
-	end := v.lines[0].next
+	next := v.lines[0].next
 	for i := 0; i < len(v.lines) && v.lines[i].at == start; {
 		i += max(1, s.line(v, i))
-		if i < len(v.lines) {
-			end = max(end, v.lines[i-1].next)
-		}
 	}
-	if n := len(v.lines); n > 0 && v.used > 0 {
-		end = max(end, v.lines[min(v.used, n)-1].next)
-	}
-	return max(end, at+1)
+	return max(next, at+1)
 }
 
 // line deals with line i of a view and returns how many lines it used; 0 if the
@@ -81,11 +79,28 @@ func (s *scanner) line(v *view, i int) int {
 	}
 	for _, read := range []func(*view, int) int{s.summary, s.smi, s.stats, s.torch, s.clue, s.settings} {
 		if n := read(v, i); n > 0 {
-			v.used = max(v.used, i+n)
+			v.use(i, n)
 			return n
 		}
 	}
 	return 0
+}
+
+// maxUsed bounds the memory for lines that were used. Older ones lie behind.
+const maxUsed = 1 << 14
+
+// use marks n lines from i on as dealt with, but not those that other processes
+// wrote in between.
+func (v *view) use(i, n int) {
+	s := v.s
+	if len(s.used) > maxUsed {
+		clear(s.used)
+	}
+	for k := i; k < min(i+n, len(v.lines)); k++ {
+		if key := v.lines[k].key; key == v.lines[i].key || key == "" {
+			s.used[s.base+int64(v.lines[k].at)] = struct{}{}
+		}
+	}
 }
 
 // entry is a line, taken out of JSON and HTML, without colours and prefixes.
@@ -105,7 +120,6 @@ type view struct {
 	lines []entry
 	start int
 	load  int // where the next line to be read begins
-	used  int // lines that findings used
 }
 
 // maxView bounds a view: nothing that is read has more lines.

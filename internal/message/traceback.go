@@ -26,27 +26,20 @@ func (s *scanner) traceback(v *view, i int) []Frame {
 // of the traceback. Without a header within reach there is none, unless the lines
 // directly above are frames.
 func (s *scanner) above(v *view, i int) [][]byte {
-	key := v.lines[i].key
-	var back [][]byte // last line first
-	add := func(e *entry) (stop bool) {
-		if e.key != key {
-			return false
-		}
-		back = append(back, e.text)
-		return isHeader(e.text) || len(back) >= maxBackLines || len(back) > 1 && isErrorLine(e.text)
-	}
+	up := &upwards{key: v.lines[i].key}
 	done := false
 	for k := i - 1; k >= 0 && !done; k-- {
-		done = add(&v.lines[k])
+		done = up.add(&v.lines[k])
 	}
 	at := v.start
 	for n := 0; n < maxBackAll && !done && at > 0; n++ {
 		var list []entry
 		list, at = s.before(at)
 		for k := len(list) - 1; k >= 0 && !done; k-- {
-			done = add(&list[k])
+			done = up.add(&list[k])
 		}
 	}
+	back := up.lines
 	if len(back) == 0 || !isHeader(back[len(back)-1]) {
 		back = back[:contiguous(back)]
 	}
@@ -54,6 +47,32 @@ func (s *scanner) above(v *view, i int) [][]byte {
 		back[a], back[b] = back[b], back[a]
 	}
 	return back
+}
+
+// upwards collects lines from a message up, the last line first.
+type upwards struct {
+	key   string
+	lines [][]byte
+	loose [][]byte // lines without a prefix, which are the process's if the line above them is
+}
+
+// add takes the next line up; it returns true at the top of the traceback.
+func (u *upwards) add(e *entry) bool {
+	switch {
+	case e.key == u.key:
+		u.lines = append(u.lines, u.loose...)
+		u.lines = append(u.lines, e.text)
+	case e.key == "":
+		if len(u.loose) < 8 {
+			u.loose = append(u.loose, e.text)
+		}
+		return false
+	}
+	u.loose = nil
+	if e.key != u.key {
+		return false
+	}
+	return isHeader(e.text) || len(u.lines) >= maxBackLines || len(u.lines) > 1 && isErrorLine(e.text)
 }
 
 // before returns the line that ends before offset at, and where it begins.
