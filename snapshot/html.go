@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 )
 
@@ -267,12 +266,4 @@ func decodeGroup(dst, digits []byte) int {
 		dst[i] = byte(v >> (16 - 8*i))
 	}
 	return n
-}
-
-// htmlForm names the form for Source.Form.
-func htmlForm(kind string) string {
-	if kind == "" {
-		return "HTML"
-	}
-	return fmt.Sprintf("HTML (%s)", kind)
 }

@@ -101,7 +101,7 @@ func (s *shaper) ofRecording(root value.Value) bool {
 // JSON, and logs of one JSON object a line, are text.
 func identifyJSON(text []byte) Identity {
 	s := &shaper{}
-	d := &jsonDecoder{s: newJSONScanner(bytes.NewReader(text), len(text)), b: s, pool: &s.pool}
+	d := &jsonDecoder{s: newJSONScanner(bytes.NewReader(text), len(text)), b: s, pool: &s.pool, keepCut: true}
 	err := d.run()
 	var bad *JSONError
 	more := false

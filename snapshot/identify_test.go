@@ -180,3 +180,5 @@ func BenchmarkIdentify(b *testing.B) {
 		Identify(head[:IdentifyBytes])
 	}
 }
+
+var leOrder = binary.LittleEndian

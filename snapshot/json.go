@@ -63,6 +63,8 @@ type jsonDecoder struct {
 	items []value.Value // of all open containers, outermost first
 	ids   value.Place
 	root  value.Value
+
+	keepCut bool // hand over a dict that breaks off even if it is an element of a list
 }
 
 type jsonContainer struct {
@@ -264,9 +266,13 @@ func (d *jsonDecoder) cut() error {
 			continue
 		}
 		items := d.items[c.first:]
-		v := d.b.CutDict(items[:len(items)&^1]) // less a key whose value is missing
+		items = items[:len(items)&^1] // less a key whose value is missing
 		d.items = d.items[:c.first]
 		d.open = d.open[:len(d.open)-1]
+		if d.inList() && !d.keepCut {
+			continue // one event or segment of many: what is left of it may look like something else
+		}
+		v := d.b.CutDict(items)
 		if v == value.Nothing {
 			continue
 		}
@@ -276,6 +282,8 @@ func (d *jsonDecoder) cut() error {
 	}
 	return nil
 }
+
+func (d *jsonDecoder) inList() bool { return len(d.open) > 0 && !d.open[len(d.open)-1].dict }
 
 // reading tells what was being read, for a person: "a list in a dict".
 func (d *jsonDecoder) reading() string {

@@ -137,9 +137,10 @@ func TestJSONBreaksOff(t *testing.T) {
 		offset     int64
 		want       any
 	}{
-		{`{"a":[1,{"b":2,"c":3`, `the value of "c"`, 20, m{"(cut)": true, "a": []any{uint64(1), m{"(cut)": true, "b": uint64(2)}}}},
-		{`{"a":[1,{"b":2,"c"`, `the value of "c"`, 18, m{"(cut)": true, "a": []any{uint64(1), m{"(cut)": true, "b": uint64(2)}}}},
-		{`{"a":[1,{"b":2,`, "a dict, at depth 3", 15, m{"(cut)": true, "a": []any{uint64(1), m{"(cut)": true, "b": uint64(2)}}}},
+		{`{"a":[1,{"b":2,"c":3`, `the value of "c"`, 20, m{"(cut)": true, "a": []any{uint64(1)}}},
+		{`{"a":[1,{"b":2,"c"`, `the value of "c"`, 18, m{"(cut)": true, "a": []any{uint64(1)}}},
+		{`{"a":[1,{"b":2,`, "a dict, at depth 3", 15, m{"(cut)": true, "a": []any{uint64(1)}}},
+		{`{"a":{"b":2,"c":[3,`, "a list, at depth 3", 19, m{"(cut)": true, "a": m{"(cut)": true, "b": uint64(2), "c": []any{uint64(3)}}}},
 		{`{"a":1`, `the value of "a"`, 6, m{"(cut)": true}}, // 1 may be the beginning of 10
 		{`{"a":1,"b":"xy`, `the value of "b"`, 14, m{"(cut)": true, "a": uint64(1)}},
 		{`{"a":1,"b":"x\u12`, `the value of "b"`, 17, m{"(cut)": true, "a": uint64(1)}},

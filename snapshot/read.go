@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -92,9 +93,9 @@ func readContent(s *stream, id Identity, opt Options) (*Recording, error) {
 	case ContentPickle:
 		return readPickle(s, opt)
 	case ContentJSON:
-		return readJSON(s, opt)
+		return readJSON(TextReader(s.Reader, id.Encoding), opt)
 	case ContentHTML:
-		return readHTML(s, opt)
+		return readHTML(TextReader(s.Reader, id.Encoding), id, opt)
 	default:
 		head, _ := s.Peek(IdentifyBytes)
 		return nil, refusal(id, head)
@@ -154,10 +155,10 @@ func cutPickle(err error) (*Truncation, error) {
 }
 
 // readJSON reads the same value as JSON.
-func readJSON(s *stream, opt Options) (*Recording, error) {
+func readJSON(r io.Reader, opt Options) (*Recording, error) {
 	b := newBuilder(opt)
 	defer b.abort()
-	root, cut, err := decodeJSON(&progressReader{r: s.Reader, report: opt.Progress}, b)
+	root, cut, err := decodeJSON(&progressReader{r: r, report: opt.Progress}, b)
 	if err != nil {
 		return nil, err
 	}
@@ -181,22 +182,16 @@ func (p *progressReader) Read(buf []byte) (int, error) {
 }
 
 // readHTML reads the recording within a page that torch's own plotters wrote.
-func readHTML(s *stream, opt Options) (*Recording, error) {
-	page := &htmlPage{r: s.Reader}
+func readHTML(r io.Reader, id Identity, opt Options) (*Recording, error) {
+	page := &htmlPage{r: bufio.NewReaderSize(r, sniffBytes)}
 	data, err := page.next()
 	if err == errNoMoreData {
-		return nil, &NotRecordingError{Identity: foreign("a web page without a recording in it", howToRecord)}
+		return nil, &NotRecordingError{Identity: id}
 	}
 	if err != nil {
 		return nil, err
 	}
-	inner, err := newStream(data, opt.MaxBytes)
-	if err != nil {
-		return nil, err
-	}
-	head, _ := inner.Peek(IdentifyBytes)
-	rec, err := readContent(inner, Identify(head), opt)
-	inner.Close()
+	rec, err := readWithin(data, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -206,9 +201,25 @@ func readHTML(s *stream, opt Options) (*Recording, error) {
 		rec.Source.Form = "HTML (" + kind + ")"
 	}
 	if more > 0 {
-		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the page holds %d more recordings; this is the first", more))
+		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the page holds %s more; only the first is read", plural(more, "recording")))
 	}
 	return rec, nil
+}
+
+// readWithin reads what a page holds, packed or not. A page within the page is
+// refused: pages within each other could go on for ever.
+func readWithin(data io.Reader, opt Options) (*Recording, error) {
+	s, err := newStream(data, opt.maxBytes())
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	head, _ := s.Peek(IdentifyBytes)
+	id := Identify(head)
+	if id.Content == ContentHTML {
+		return nil, &NotRecordingError{Identity: foreign("a web page within a web page", howToRecord)}
+	}
+	return readContent(s, id, opt)
 }
 
 // result makes the Recording of a decoded value, or the error that says what it is instead.
