@@ -43,6 +43,7 @@ type evidence struct {
 	backFreed bool // freed by autograd's thread
 	sameLine  bool // freed where it was allocated, within one call
 	likeParam bool // as large as a parameter
+	likeState bool // as large as a part of the optimizer's state
 	blasSize  bool // the first kept block of its thread and stream that has a size of cuBLAS's workspace
 	dead      bool // the recording ends inside an optimizer step: kept proves nothing there
 	private   bool // in a private pool
@@ -102,7 +103,7 @@ var categoryRules = []categoryRule{
 
 	{KVCache, rules.High, "grown by a cache of keys and values", func(e *evidence) bool { return e.made.has(inKVCache) && (!e.trains || e.freeKnown && !e.backFreed) }},
 	{Parameters, rules.High, "made where modules are built, loaded or moved", func(e *evidence) bool { return e.builds() && e.made.has(inConvert|inLoad) }},
-	{Parameters, rules.High, "made in a constructor; the optimizer keeps state of that size", func(e *evidence) bool { return e.builds() && e.likeParam }},
+	{Parameters, rules.High, "made in a constructor; the optimizer keeps state of that size", func(e *evidence) bool { return e.builds() && e.likeState }},
 	{Parameters, rules.Medium, "made in a constructor", func(e *evidence) bool { return e.builds() && (e.kept || !e.own) }},
 
 	{GraphPool, rules.High, "taken by the capture of a CUDA graph", func(e *evidence) bool { return e.made.has(inGraph) && !e.made.has(inModule) }},

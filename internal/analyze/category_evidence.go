@@ -17,7 +17,8 @@ type classifier struct {
 
 	freeSites  bool               // free events tell where they were freed, not where the block was made
 	endsInStep bool               // the recording ends within the optimizer
-	paramSizes map[int64]bool     // sizes of blocks that are surely parameters
+	paramSizes map[int64]bool     // requested bytes of blocks that are surely parameters, or parts of their state
+	stateSizes map[int64]bool     // requested bytes of the optimizer's state
 	blas       map[blasKey]bool   // workspaces met so far
 	alike      map[alikeKey]int   // held blocks of a workspace's size, by site
 	private    []timeline.Segment // of private pools, at the event, by address
@@ -26,7 +27,8 @@ type classifier struct {
 
 func newClassifier(tl *timeline.Timeline, sites *Sites, event int, held []int) *classifier {
 	c := &classifier{tl: tl, sites: sites, notes: newNotes(tl), private: privateSegments(tl, event)}
-	c.paramSizes, c.blas, c.leads = make(map[int64]bool), make(map[blasKey]bool), make(map[int]bool)
+	c.paramSizes, c.stateSizes = make(map[int64]bool), make(map[int64]bool)
+	c.blas, c.leads = make(map[blasKey]bool), make(map[int]bool)
 	c.freeSites = c.freesTellWhere()
 	if n := tl.Dev.Events.Len(); n > 0 {
 		c.endsInStep = sites.At(tl.Dev.Events.StackAt(n - 1)).marks.has(inOptimizer)
@@ -43,6 +45,9 @@ func (c *classifier) count(b timeline.Block) {
 	site := c.sites.At(b.Stack)
 	if site.marks.has(inConvert|inLoad|inConstructor|inShardInit|inOptimInit) && !site.marks.has(inModule) {
 		c.paramSizes[b.RequestedBytes] = true
+	}
+	if site.marks.has(inOptimizer) {
+		c.stateSizes[b.RequestedBytes] = true
 	}
 	if slices.Contains(blasSizes[:], b.RequestedBytes) {
 		c.alike[alikeKey{site.Same, b.Stream, b.RequestedBytes}]++
@@ -82,7 +87,7 @@ func (c *classifier) evidenceOf(i int) evidence {
 		made: site.marks, kept: l.FreeRequested == timeline.Never, before: l.Alloc < 0, dead: c.endsInStep,
 		own: site.Inner >= 0 && site.Inner == site.User, trains: c.sites.marks.has(inOptimizer | inBackward),
 		blind:   !c.sites.HasStacks() || stack == 0 && l.Alloc < 0,
-		private: c.inPrivatePool(b.Addr), likeParam: c.paramSizes[b.RequestedBytes],
+		private: c.inPrivatePool(b.Addr), likeParam: c.paramSizes[b.RequestedBytes], likeState: c.stateSizes[b.RequestedBytes],
 	}
 	e.noCode = !e.blind && site.Inner < 0
 	if e.blind && !e.before {

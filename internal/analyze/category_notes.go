@@ -15,6 +15,7 @@ type notes struct {
 	events *snapshot.Events
 	steps  []period
 	zeros  []period
+	nested bool // zero_grad is called within steps: they enclose the whole pass, by a closure
 }
 
 // period is a span of Unix microseconds, both ends included: many events share one.
@@ -27,6 +28,10 @@ func newNotes(tl *timeline.Timeline) *notes {
 	}
 	n.steps = periods(tl, "Optimizer.step#")
 	n.zeros = periods(tl, "Optimizer.zero_grad#")
+	for _, z := range n.zeros {
+		i := n.stepAt(z.fromUS)
+		n.nested = n.nested || i >= 0 && n.steps[i].fromUS < z.fromUS && z.toUS < n.steps[i].toUS
+	}
 	return n
 }
 
@@ -63,9 +68,9 @@ func (n *notes) at(event int) marks {
 	}
 	t := n.events.At(event).TimeUS
 	switch {
-	case within(n.zeros, t):
+	case indexOf(n.zeros, t) >= 0:
 		return inZeroGrad
-	case within(n.steps, t):
+	case !n.nested && n.stepAt(t) >= 0:
 		return inOptimizer
 	}
 	return betweenSteps
@@ -87,10 +92,16 @@ func (n *notes) stepsBegun(event int) int {
 	return i
 }
 
-func within(list []period, t int64) bool {
+func (n *notes) stepAt(t int64) int { return indexOf(n.steps, t) }
+
+// indexOf returns the period that t lies in, or -1.
+func indexOf(list []period, t int64) int {
 	i, exact := slices.BinarySearchFunc(list, t, func(p period, t int64) int { return cmp.Compare(p.fromUS, t) })
 	if !exact {
 		i--
 	}
-	return i >= 0 && t <= list[i].toUS
+	if i >= 0 && t <= list[i].toUS {
+		return i
+	}
+	return -1
 }

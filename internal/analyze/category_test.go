@@ -233,7 +233,7 @@ func TestCategoryRules(t *testing.T) {
 		{"made in the backward pass, in which", Activations, evidence{noCode: true, kept: true}},
 		{"grown by a cache", KVCache, evidence{made: inKVCache | inModule, kept: true}},
 		{"made where modules are built", Parameters, evidence{made: inConvert | inConstructor, kept: true}},
-		{"made in a constructor; the optimizer", Parameters, evidence{made: inConstructor, likeParam: true}},
+		{"made in a constructor; the optimizer", Parameters, evidence{made: inConstructor, likeState: true}},
 		{"made in a constructor", Parameters, evidence{made: inConstructor, kept: true}},
 		{"in a private pool", GraphPool, evidence{made: inModule, private: true}},
 		{"taken by the capture", GraphPool, evidence{made: inGraph}},
@@ -264,6 +264,59 @@ func TestCategoryRules(t *testing.T) {
 		if r := &categoryRules[i]; !met[r] {
 			t.Errorf("no evidence in this test meets the rule %s, %q", r.category, r.reason)
 		}
+	}
+}
+
+// What the marks of whole stacks are, where single frames would mislead.
+func TestMarksOfStacks(t *testing.T) {
+	optim := func(name string) snapshot.Frame { return frame(pkgs+"torch/optim/adam.py", 9, name) }
+	wrapper := frame(pkgs+"torch/optim/optimizer.py", 533, "wrapper")
+	user := func(name string) snapshot.Frame { return frame("/p/train.py", 5, name) }
+	lightning := frame(pkgs+"lightning/pytorch/loops/optimization/automatic.py", 146, "closure")
+	for _, c := range []struct {
+		name          string
+		stack         []snapshot.Frame
+		has, mustLack marks
+	}{
+		{"optimizer", []snapshot.Frame{optim("_init_group"), optim("step"), wrapper, user("step")}, inOptimizer | inOptimInit, 0},
+		{"the user's own optimizer", []snapshot.Frame{frame("/p/muon.py", 3, "step"), wrapper, user("main")}, inOptimizer, inModule},
+		{"forward pass in a closure", join([]snapshot.Frame{frame("/p/net.py", 3, "forward")}, callFrames(), []snapshot.Frame{user("training_step"), lightning, optim("step"), wrapper, user("main")}), inModule, inOptimizer},
+		{"batch in a closure", []snapshot.Frame{user("training_step"), lightning, optim("step"), wrapper, user("main")}, 0, inOptimizer},
+		{"backward pass in a closure", []snapshot.Frame{frame(pkgs+"torch/autograd/__init__.py", 9, "_make_grads"), lightning, optim("step"), wrapper}, inBackward, inOptimizer},
+		{"module's constructor", []snapshot.Frame{frame("/p/net.py", 3, "__init__"), user("main")}, inConstructor, 0},
+		{"training in a constructor", []snapshot.Frame{user("step"), frame("/p/trainer.py", 3, "__init__")}, 0, inConstructor},
+		{"layer's constructor", []snapshot.Frame{frame(pkgs+"torch/nn/modules/linear.py", 109, "__init__"), user("build")}, inConvert, 0},
+		{"conversion", []snapshot.Frame{frame(pkgs+"torch/nn/modules/module.py", 1370, "convert"), frame(pkgs+"torch/nn/modules/module.py", 930, "_apply"), user("main")}, inConvert, inModule},
+		{"ZeRO gathers", []snapshot.Frame{frame(pkgs+"deepspeed/runtime/zero/partition_parameters.py", 9, "_all_gather_dtype"), user("main")}, inUnshard, 0},
+		{"ZeRO's constructor", []snapshot.Frame{frame(pkgs+"deepspeed/runtime/zero/partition_parameters.py", 9, "_convert_to_deepspeed_param"), user("main")}, inShardInit, 0},
+		{"Megatron's buffers", []snapshot.Frame{frame(pkgs+"megatron/core/distributed/param_and_grad_buffer.py", 9, "__init__"), user("main")}, inBuckets, inConstructor},
+		{"8-bit optimizer", []snapshot.Frame{frame(pkgs+"bitsandbytes/optim/optimizer.py", 9, "get_state_buffer"), frame(pkgs+"bitsandbytes/optim/optimizer.py", 3, "init_state"), user("main")}, inOptimInit, 0},
+		{"loader of a framework", []snapshot.Frame{frame(pkgs+"accelerate/utils/operations.py", 9, "send_to_device"), user("main")}, inData, inModule},
+		{"weights", []snapshot.Frame{frame(pkgs+"safetensors/torch.py", 9, "load_file"), user("main")}, inLoad, 0},
+	} {
+		var m made
+		id := m.stack(c.stack...)
+		if got := NewSites(&m.rec).At(id).marks; got&c.has != c.has || got.has(c.mustLack) {
+			t.Errorf("%s: marks %b, want %b and none of %b", c.name, got, c.has, c.mustLack)
+		}
+	}
+}
+
+func TestStepsThatEncloseThePass(t *testing.T) {
+	events := &snapshot.Events{HasTimes: true}
+	for us := range int64(40) {
+		events.Append(snapshot.Event{Action: snapshot.Snapshot, TimeUS: us})
+	}
+	rec := &snapshot.Recording{Annotations: []snapshot.Annotation{
+		{Name: "Optimizer.step#SGD.step", Start: true, TimeUS: 10}, {Name: "Optimizer.zero_grad#SGD.zero_grad", Start: true, TimeUS: 15},
+		{Name: "Optimizer.zero_grad#SGD.zero_grad", TimeUS: 16}, {Name: "Optimizer.step#SGD.step", TimeUS: 30},
+	}}
+	n := newNotes(&timeline.Timeline{Dev: &snapshot.Device{Events: events}, Rec: rec})
+	if got := n.at(12); got != betweenSteps {
+		t.Errorf("within a step that calls a closure: %b", got)
+	}
+	if got := n.at(15); got != inZeroGrad {
+		t.Errorf("within zero_grad: %b", got)
 	}
 }
 

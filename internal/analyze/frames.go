@@ -25,6 +25,7 @@ type frameFacts struct {
 	plumbing bool   // passes a call on and says nothing of what was called
 	pkg      string // of a library frame: "torch", "transformers", "python"
 	rel      string // of a library frame: its path from the package on, "torch/nn/functional.py"
+	closure  bool   // the function by which an optimizer calls back into the program
 	marks    marks
 }
 
@@ -53,12 +54,12 @@ func (r *frameReader) facts(f snapshot.Frame) frameFacts {
 	}
 	pkg, rel := r.owner(file, f.Name)
 	if pkg == "" {
-		return frameFacts{whose: Users, marks: userMarks(f.Name)}
+		return frameFacts{whose: Users, closure: isClosure(f.Name), marks: userMarks(f.Name)}
 	}
 	return frameFacts{
 		whose: Library, pkg: pkg, rel: rel,
-		plumbing: isPlumbing(pkg, rel, f.Name),
-		marks:    libraryMarks(pkg, rel, f.Name),
+		plumbing: isPlumbing(pkg, rel, f.Name), closure: isClosure(f.Name),
+		marks: libraryMarks(pkg, rel, f.Name),
 	}
 }
 
@@ -225,6 +226,15 @@ func isPlumbing(pkg, rel, name string) bool {
 		return rel == "torch/_jit_internal.py"
 	case "forward":
 		return rel == "torch/nn/modules/container.py" || rel == "torch/nn/parallel/distributed.py"
+	}
+	return false
+}
+
+// isClosure recognises the functions that training loops hand to optimizer.step.
+func isClosure(name string) bool {
+	switch name {
+	case "closure", "_closure", "wrapped_closure", "_wrap_closure", "train_closure", "training_step", "train_step":
+		return true
 	}
 	return false
 }

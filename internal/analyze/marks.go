@@ -59,6 +59,14 @@ func libraryMarks(pkg, rel, name string) marks {
 		return m | transformersMarks(rel, name)
 	case "safetensors":
 		return m | inLoad
+	case "deepspeed":
+		return m | deepspeedMarks(rel, name)
+	case "megatron":
+		if strings.HasSuffix(rel, "/param_and_grad_buffer.py") {
+			return m&^inConstructor | inBuckets
+		}
+	}
+	switch pkg {
 	case "bitsandbytes", "apex", "torchao", "timm", "pytorch_optimizer", "deepspeed", "megatron", "transformer_engine":
 		if strings.Contains(rel, "optim") {
 			return m | optimizerMarks(name)
@@ -145,6 +153,8 @@ func nnMarks(file, name string) marks {
 		return 0
 	case "nn/functional.py":
 		return inModule
+	case "nn/parameter.py":
+		return inConvert
 	case "nn/init.py":
 		return inConvert
 	case "nn/utils/clip_grad.py":
@@ -165,6 +175,9 @@ func nnMarks(file, name string) marks {
 			return inData
 		}
 		return 0
+	}
+	if name == "__init__" && strings.HasPrefix(file, "nn/modules/") {
+		return inConvert // a layer makes its parameters
 	}
 	return 0
 }
@@ -253,6 +266,26 @@ func transformersMarks(rel, name string) marks {
 		return inLoad
 	case isDataMover(name):
 		return inData
+	}
+	return 0
+}
+
+// deepspeedMarks reads the functions of ZeRO by what they do to parameters.
+func deepspeedMarks(rel, name string) marks {
+	if !strings.HasPrefix(rel, "deepspeed/runtime/") {
+		return 0
+	}
+	switch {
+	case name == "initialize_optimizer_states":
+		return inOptimizer | inOptimInit
+	case name == "_optimizer_step", name == "unscale_and_clip_grads":
+		return inOptimizer
+	case name == "_convert_to_deepspeed_param", name == "_partition_param", name == "partition":
+		return inShardInit
+	case strings.Contains(name, "allgather"), strings.Contains(name, "all_gather"), name == "fetch_sub_module":
+		return inUnshard
+	case strings.Contains(name, "ipg"), strings.HasPrefix(name, "reduce_"), strings.Contains(name, "reduce_scatter"):
+		return inReduce
 	}
 	return 0
 }

@@ -32,7 +32,8 @@ type Site struct {
 	Op    int              // innermost frame that names what was called: cross_entropy, linear, Adam's step
 	Inner int              // innermost Python frame
 
-	marks marks
+	marks   marks
+	closure bool // what is outside called back into the program
 }
 
 // NewSites reads every stack of rec once.
@@ -76,7 +77,10 @@ func (s *Sites) read(id snapshot.StackID) Site {
 	frames := s.rec.Stacks.Frames(id)
 	for i, f := range frames {
 		facts := s.frame(f)
-		site.marks |= facts.marks
+		site.marks |= facts.marks &^ outside(&site, i)
+		if facts.closure || site.marks.has(inModule|inBackward) {
+			site.closure = true
+		}
 		switch facts.whose {
 		case Native:
 			s.anyNative = true
@@ -95,6 +99,21 @@ func (s *Sites) read(id snapshot.StackID) Site {
 	}
 	site.Op = s.op(frames, site.User)
 	return site
+}
+
+// outside returns the marks that a frame outside the others no longer gives. A
+// Trainer that trains in its constructor does not make all memory a module's; and an
+// optimizer that calls a closure (as Lightning always does, and LBFGS) has the whole
+// forward and backward pass inside its step.
+func outside(site *Site, i int) marks {
+	var m marks
+	if site.User >= 0 && i > site.User {
+		m |= inConstructor
+	}
+	if site.closure {
+		m |= inOptimizer | inOptimInit
+	}
+	return m
 }
 
 func (s *Sites) frame(f snapshot.FrameID) *frameFacts {
