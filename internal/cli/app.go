@@ -7,6 +7,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -41,8 +42,10 @@ type Files interface {
 	ReadDir(name string) ([]fs.DirEntry, error)
 }
 
-// start probes the streams and puts a writer in front of Stdout that remembers failure.
-func (a *App) start() {
+// start probes the streams, lets ctx end a read of Stdin that waits, and puts a writer in
+// front of Stdout that remembers failure.
+func (a *App) start(ctx context.Context) {
+	a.Stdin = interruptible(ctx, a.Stdin)
 	a.outTTY, a.errTTY = a.Probe(a.Stdout), a.Probe(a.Stderr)
 	a.out = &resultWriter{w: a.Stdout}
 	a.Stdout = a.out

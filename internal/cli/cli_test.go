@@ -129,7 +129,7 @@ func TestProgressIsQuiet(t *testing.T) {
 		for _, tty := range []bool{false, true} {
 			o := outside{terminal: term.Terminal{IsTerminal: tty}}
 			app := o.app()
-			app.start()
+			app.start(t.Context())
 			app.quiet = quiet
 			if got, want := app.Progress("reading", 0) != nil, tty && !quiet; got != want {
 				t.Errorf("quiet %v, terminal %v: progress %v, want %v", quiet, tty, got, want)

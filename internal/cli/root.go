@@ -82,7 +82,7 @@ func addGroups(root *cobra.Command) {
 // Run runs the command line args (without the program's name) and returns the exit code.
 // When ctx is cancelled, the command stops at the next chance.
 func Run(ctx context.Context, app *App, args []string) int {
-	app.start()
+	app.start(ctx)
 	root := New(app)
 	root.SetIn(app.Stdin)
 	root.SetOut(app.Stdout)
