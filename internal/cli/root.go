@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// factories make the commands, in the order in which help lists them. To add a command,
-// write its file and add its factory here.
+// factories make the commands. To add one, write its file and add its factory here.
 func factories() []func(*App) *cobra.Command {
 	return []func(*App) *cobra.Command{
 		newRules,
