@@ -59,6 +59,8 @@ type decoder struct {
 	memo  memo
 	lists listCache
 
+	templates templates
+
 	protocol int
 	global   string // what the last refused opcode would have imported
 }

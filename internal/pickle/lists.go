@@ -81,6 +81,9 @@ func (c *listCache) add(h uint64, raw []byte, v value.Value) {
 // scan returns how many bytes of b a list of nothing but GETs takes, 0 if it is none.
 func scan(b []byte) int {
 	i := 0
+	if len(b) == 0 {
+		return 0
+	}
 	if b[0] == opMark {
 		i = 1
 	}
@@ -116,26 +119,14 @@ func (d *decoder) emptyList() error {
 	if err := d.memoizeNow(); err != nil {
 		return err
 	}
-	c := &d.open[len(d.open)-1]
-	rest := d.buf[d.pos:d.end]
-	known, ok := d.lists.follow(rest)
-	if !ok {
-		if len(rest) < maxKnownList {
-			d.more(maxKnownList)
-			rest = d.buf[d.pos:d.end]
-		}
-		n := 0
-		if len(rest) > 0 {
-			n = scan(rest)
-		}
-		if n == 0 {
-			return nil
-		}
-		var err error
-		if known, err = d.knownOrNew(rest[:n]); known == nil {
-			return err
-		}
+	if d.end-d.pos < maxKnownList {
+		d.more(maxKnownList)
 	}
+	known, err := d.knownAt(d.pos)
+	if known == nil {
+		return err
+	}
+	c := &d.open[len(d.open)-1]
 	d.pos += len(known.raw)
 	c.state = known.v
 	if d.complete() {
@@ -144,6 +135,19 @@ func (d *decoder) emptyList() error {
 		d.open = d.open[:len(d.open)-1]
 	}
 	return nil
+}
+
+// knownAt returns the list whose elements begin at p, nil if it is none of only GETs,
+// or not wholly in the window.
+func (d *decoder) knownAt(p int) (*knownList, error) {
+	rest := d.buf[p:d.end]
+	if known, ok := d.lists.follow(rest); ok {
+		return known, nil
+	}
+	if n := scan(rest); n > 0 {
+		return d.knownOrNew(rest[:n])
+	}
+	return nil, nil
 }
 
 // memoizeNow executes a PUT of the container just pushed.

@@ -172,6 +172,7 @@ func (d *decoder) put(i uint32) error {
 	old := d.memo.set(i, v)
 	if old != value.Nothing && old != v {
 		d.lists.reset()
+		d.templates.reset()
 		if old.Kind() == value.KindReader {
 			return d.syntax(fmt.Sprintf("memo slot %d is written again while its container is open", i))
 		}

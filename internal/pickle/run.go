@@ -94,7 +94,7 @@ func (d *decoder) run() (value.Value, error) {
 			err = d.put(uint32(d.memo.used))
 		case opEmptyDict:
 			d.pos, d.stack = p, st
-			d.push(false)
+			err = d.emptyDict()
 			p, st = d.pos, d.stack
 		case opEmptyList:
 			d.pos, d.stack = p, st
