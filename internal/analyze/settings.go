@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
@@ -41,8 +42,8 @@ func Settings(s *snapshot.Settings, ev SettingsEvidence) []rules.Finding {
 	if s == nil {
 		return nil
 	}
-	c := settingsCheck{s: s, ev: ev}
-	c.options, c.fault = parseConf(s.Conf)
+	c := settingsCheck{s: s, ev: ev, options: splitConf(s.Conf)}
+	c.read, c.refused = readings(s.Conf)
 	for _, check := range []func(*settingsCheck){
 		(*settingsCheck).spelling, (*settingsCheck).repeated, (*settingsCheck).backend,
 		(*settingsCheck).ignored, (*settingsCheck).expandable, (*settingsCheck).changed,
@@ -62,8 +63,9 @@ func Settings(s *snapshot.Settings, ev SettingsEvidence) []rules.Finding {
 type settingsCheck struct {
 	s       *snapshot.Settings
 	ev      SettingsEvidence
-	options []confOption
-	fault   string // where the string is not well formed
+	options []confOption           // of the settings string
+	read    []reading              // the string as each release reads it that accepts it
+	refused *allocator.ConfigError // why none does
 	found   []rules.Finding
 }
 
@@ -87,51 +89,39 @@ func (c *settingsCheck) value(key string) (string, bool) {
 // quoted is the settings string as evidence.
 func (c *settingsCheck) quoted() string { return fmt.Sprintf("settings string %q", c.s.Conf) }
 
-// spelling finds what PyTorch refuses in the string. It refuses it as a whole when it
-// starts, so a recording has such a string only where it was set later and the error
-// caught, or where PyTorch is newer than this list.
+// spelling finds what no release of PyTorch accepts. A string is refused as a whole
+// when PyTorch starts, so a recording has such a one only where it was set later and
+// the error caught, or where its PyTorch is newer than those that are known here.
 func (c *settingsCheck) spelling() {
+	if c.refused == nil {
+		return
+	}
+	before := len(c.found)
 	for _, o := range c.options {
-		check, known := confOptions[o.key]
-		if !known {
-			title := fmt.Sprintf("%s is no option of PyTorch up to 2.14", o.key)
-			if near := nearestOption(o.key); near != "" {
-				title += fmt.Sprintf("; %s is", near)
-			}
-			c.add("conf/unknown-option", rules.Warning, rules.Medium, title, c.quoted(),
-				"PyTorch refuses a string with an unknown option: what stands behind it need not be in force")
-			continue
-		}
-		if wrong := check(o.value); wrong != "" {
-			c.add("conf/bad-value", rules.Warning, rules.High, fmt.Sprintf("%s:%s is refused: the option %s", o.key, o.value, wrong), c.quoted())
+		if _, refused := readings(o.key + ":" + o.value); refused != nil {
+			c.refusedOption(o, refused)
 		}
 	}
-	if c.fault != "" {
-		c.add("conf/bad-value", rules.Warning, rules.High, "the settings string is not well formed: "+c.fault, c.quoted())
+	if len(c.found) == before {
+		c.add("conf/bad-value", rules.Warning, rules.High, fmt.Sprintf("PyTorch refuses these settings: %s", c.refused.Reason), c.quoted())
 	}
 }
 
-// nearestOption returns the option that key was probably meant to be, or "".
-func nearestOption(key string) string {
-	best, bestShared := "", 0
-	for option := range confOptions {
-		shared := commonPrefix(strings.ToLower(key), option)
-		if shared > bestShared || shared == bestShared && option < best {
-			best, bestShared = option, shared
+func (c *settingsCheck) refusedOption(o confOption, refused *allocator.ConfigError) {
+	said := fmt.Sprintf("PyTorch %v says: %s", refused.Version, refused.Reason)
+	switch key, value, equals := strings.Cut(o.key, "="); {
+	case equals && o.value == "":
+		c.add("conf/bad-value", rules.Warning, rules.High, fmt.Sprintf("%s=%s has to be written %s:%s", key, value, key, value), c.quoted(), said)
+	case isUnknownOption(refused):
+		title := fmt.Sprintf("%s is no option of PyTorch up to %v", o.key, allocator.Newest)
+		if near := nearestOption(o.key); near != "" {
+			title += fmt.Sprintf("; %s is", near)
 		}
+		c.add("conf/unknown-option", rules.Warning, rules.Medium, title, c.quoted(), said,
+			"PyTorch refuses a string with an unknown option: what stands behind it need not be in force")
+	default:
+		c.add("conf/bad-value", rules.Warning, rules.High, fmt.Sprintf("PyTorch refuses %s:%s", o.key, o.value), c.quoted(), said)
 	}
-	if 2*bestShared < len(key) {
-		return ""
-	}
-	return best
-}
-
-func commonPrefix(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 func (c *settingsCheck) repeated() {
@@ -196,23 +186,34 @@ func (c *settingsCheck) changedFinding(title string) {
 
 // changed compares the other values of the string with those in force.
 func (c *settingsCheck) changed() {
-	for _, v := range []struct {
-		key     string
-		inForce string
-		equal   func(string) bool
-		off     bool
-	}{
-		{"max_split_size_mb", mibText(c.s.MaxSplitBytes), func(v string) bool { return v == mibText(c.s.MaxSplitBytes) }, c.s.MaxSplitBytes <= 0},
-		{"garbage_collection_threshold", shareText(c.s.GCThreshold), func(v string) bool { return sameShare(v, c.s.GCThreshold) }, c.s.GCThreshold == 0},
-	} {
-		asked, named := c.value(v.key)
-		switch {
-		case named && confOptions[v.key](asked) == "" && !v.equal(asked):
-			c.changedFinding(fmt.Sprintf("the string says %s:%s, in force is %s", v.key, asked, v.inForce))
-		case !named && !v.off:
-			c.changedFinding(fmt.Sprintf("%s:%s is in force though the string does not name it", v.key, v.inForce))
-		}
+	if c.refused != nil {
+		return
 	}
+	if split := max(c.s.MaxSplitBytes, 0); !c.anyReading(func(r reading) bool { return r.Config.MaxSplitBytes == split }) {
+		c.changedValue("max_split_size_mb", mibText(split))
+	}
+	if !c.anyReading(func(r reading) bool { return math.Abs(r.Config.GCThreshold-c.s.GCThreshold) < 1e-6 }) {
+		c.changedValue("garbage_collection_threshold", shareText(c.s.GCThreshold))
+	}
+	if !c.anyReading(c.hasTable) {
+		c.changedValue("roundup_power2_divisions", fmt.Sprint(c.s.RoundupDivisions))
+	}
+}
+
+func (c *settingsCheck) anyReading(is func(reading) bool) bool {
+	return slices.ContainsFunc(c.read, is)
+}
+
+func (c *settingsCheck) hasTable(r reading) bool {
+	return r.Config.RoundupDivisions == c.s.RoundupDivisions
+}
+
+func (c *settingsCheck) changedValue(key, inForce string) {
+	if asked, named := c.value(key); named {
+		c.changedFinding(fmt.Sprintf("the string says %s:%s, in force is %s", key, asked, inForce))
+		return
+	}
+	c.changedFinding(fmt.Sprintf("%s:%s is in force though the string does not name it", key, inForce))
 }
 
 func mibText(sizeBytes int64) string {
@@ -227,12 +228,6 @@ func shareText(x float64) string {
 		return "off"
 	}
 	return strconv.FormatFloat(x, 'g', 6, 64)
-}
-
-// sameShare allows for a float that was written with fewer digits.
-func sameShare(text string, x float64) bool {
-	v, err := strconv.ParseFloat(text, 64)
-	return err == nil && math.Abs(v-x) < 1e-6
 }
 
 // maxSplit judges a limit on splitting: harmful beside expandable segments, wasteful
@@ -287,46 +282,41 @@ func (c *settingsCheck) collection() {
 
 // limited tells whether a memory fraction is known to be in force.
 func (c *settingsCheck) limited() bool {
-	share, ok := c.value("per_process_memory_fraction")
-	x, err := strconv.ParseFloat(share, 64)
-	return c.ev.LimitBytes > 0 || ok && err == nil && x < 1
+	return c.ev.LimitBytes > 0 || c.anyReading(func(r reading) bool { return r.MemoryFraction < 1 })
 }
 
 // roundup finds where the divisions in force are not what the list looks like.
 func (c *settingsCheck) roundup() {
 	asked, named := c.value("roundup_power2_divisions")
-	inForce := c.s.RoundupDivisions
-	d, err := parseDivisions(asked)
+	if !named || !c.anyReading(c.hasTable) {
+		return
+	}
+	keys := roundupKeys(asked)
+	newest := c.read[len(c.read)-1]
 	switch {
-	case !named && inForce != [16]int{}:
-		c.changedFinding("roundup_power2_divisions is in force though the string does not name it")
-	case !named || err != nil:
-	case inForce != d.table && inForce != d.until:
-		c.changedFinding("the divisions in force are not those of the string")
-	case d.list && inForce != d.table:
-		last := d.named[len(d.named)-1]
+	case len(keys) > 0 && !c.hasTable(newest):
+		last := keys[len(keys)-1]
 		c.add("conf/roundup-trap", rules.Info, rules.High,
 			fmt.Sprintf("the > of roundup_power2_divisions has overwritten the divisions of %s", powerText(last)),
-			c.quoted(), fmt.Sprintf("in force there: %d; PyTorch up to 2.8 does this", inForce[last]))
-	case slices.Max(inForce[:]) <= 1:
+			c.quoted(), fmt.Sprintf("in force there: %d; PyTorch up to 2.8 does this, %v would have %d",
+				c.s.RoundupDivisions[last], newest.version, newest.Config.RoundupDivisions[last]))
+	case slices.Max(c.s.RoundupDivisions[:]) <= 1:
 		c.add("conf/roundup-trap", rules.Info, rules.High,
 			"roundup_power2_divisions with 0 or 1 division rounds to 512 bytes, as without it", c.quoted())
 	default:
-		c.roundupGaps(&d)
+		c.roundupGaps(keys)
 	}
 }
 
-func (c *settingsCheck) roundupGaps(d *divisions) {
-	gaps := d.gaps()
-	if len(gaps) == 0 {
-		return
-	}
+func (c *settingsCheck) roundupGaps(keys []int) {
 	var names []string
-	for _, i := range gaps {
+	for _, i := range roundupGaps(keys, c.s.RoundupDivisions) {
 		names = append(names, powerText(i))
 	}
-	c.add("conf/roundup-trap", rules.Info, rules.High,
-		"roundup_power2_divisions leaves sizes between its keys unrounded: from "+strings.Join(names, ", ")+" up to the next power of two", c.quoted())
+	if len(names) > 0 {
+		c.add("conf/roundup-trap", rules.Info, rules.High,
+			"roundup_power2_divisions leaves sizes between its keys unrounded: from "+strings.Join(names, ", ")+" up to the next power of two", c.quoted())
+	}
 }
 
 // powerText is the size at which index i of the divisions begins.
@@ -334,14 +324,18 @@ func powerText(i int) string { return units.FormatBytes(1 << (20 + i)) }
 
 // fraction tells of a limit in the settings, and of what needs one.
 func (c *settingsCheck) fraction() {
-	if share, ok := c.value("per_process_memory_fraction"); ok && c.limited() {
-		title := fmt.Sprintf("the settings cap the allocator at %s of the device's memory", share)
-		if x, err := strconv.ParseFloat(share, 64); err == nil && c.ev.CapacityBytes > 0 {
-			title += ": " + units.FormatBytes(int64(x*float64(c.ev.CapacityBytes)))
+	if len(c.read) == 0 {
+		return
+	}
+	newest := c.read[len(c.read)-1]
+	if share := newest.MemoryFraction; share < 1 {
+		title := fmt.Sprintf("the settings cap the allocator at %s of the device's memory", strconv.FormatFloat(share, 'g', 6, 64))
+		if c.ev.CapacityBytes > 0 {
+			title += ": " + units.FormatBytes(newest.ForDevice(c.ev.CapacityBytes).LimitBytes)
 		}
 		c.add("conf/fraction-in-settings", rules.Info, rules.High, title, c.quoted())
 	}
-	if v, _ := c.value("throw_on_cudamalloc_oom"); v == "True" && !c.limited() {
+	if newest.Config.RejectOverLimit && !c.limited() {
 		confidence := rules.Low
 		if c.ev.NoLimit {
 			confidence = rules.High
@@ -352,9 +346,12 @@ func (c *settingsCheck) fraction() {
 }
 
 func (c *settingsCheck) hostOnly() {
+	if c.refused != nil {
+		return
+	}
 	var names []string
 	for _, o := range c.options {
-		if _, known := confOptions[o.key]; known && strings.HasPrefix(o.key, "pinned_") && !slices.Contains(names, o.key) {
+		if strings.HasPrefix(o.key, "pinned_") && !slices.Contains(names, o.key) {
 			names = append(names, o.key)
 		}
 	}

@@ -74,21 +74,21 @@ const (
 	segD
 )
 
-func got(addr uint64, mib int64) []snapshot.Event {
+func filledSegment(addr uint64, mib int64) []snapshot.Event {
 	return []snapshot.Event{
 		{Action: snapshot.SegmentAlloc, Addr: addr, SizeBytes: mib * testMiB},
 		{Action: snapshot.Alloc, Addr: addr, SizeBytes: mib * testMiB},
 	}
 }
 
-func freed(addr uint64, mib int64) []snapshot.Event {
+func freedBlock(addr uint64, mib int64) []snapshot.Event {
 	return []snapshot.Event{
 		{Action: snapshot.FreeRequested, Addr: addr, SizeBytes: mib * testMiB},
 		{Action: snapshot.FreeCompleted, Addr: addr, SizeBytes: mib * testMiB},
 	}
 }
 
-func returned(addr uint64, mib int64) []snapshot.Event {
+func givenBack(addr uint64, mib int64) []snapshot.Event {
 	return []snapshot.Event{{Action: snapshot.SegmentFree, Addr: addr, SizeBytes: mib * testMiB}}
 }
 
@@ -109,22 +109,22 @@ func TestCollections(t *testing.T) {
 		want     int
 	}{
 		{"an old segment goes, a young unused one stays", -1, eventsOf(
-			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), got(segC, 60)), 1},
+			filledSegment(segA, 40), filledSegment(segB, 30), freedBlock(segA, 40), freedBlock(segB, 30), givenBack(segA, 40), filledSegment(segC, 60)), 1},
 		{"all that is unused goes: an answer to a failed request", -1, eventsOf(
-			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), returned(segB, 30), got(segC, 60)), 0},
+			filledSegment(segA, 40), filledSegment(segB, 30), freedBlock(segA, 40), freedBlock(segB, 30), givenBack(segA, 40), givenBack(segB, 30), filledSegment(segC, 60)), 0},
 		{"one goes, the other is in use", -1, eventsOf(
-			got(segA, 40), got(segB, 30), freed(segA, 40), returned(segA, 40), got(segC, 60)), 0},
+			filledSegment(segA, 40), filledSegment(segB, 30), freedBlock(segA, 40), givenBack(segA, 40), filledSegment(segC, 60)), 0},
 		{"nothing grows afterwards", -1, eventsOf(
-			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40)), 0},
+			filledSegment(segA, 40), filledSegment(segB, 30), freedBlock(segA, 40), freedBlock(segB, 30), givenBack(segA, 40)), 0},
 		{"a small segment goes too", -1, eventsOf(
-			got(segA, 40), got(segB, 30), got(segD, 1), freed(segA, 40), freed(segB, 30), freed(segD, 1), returned(segA, 40), returned(segD, 2), got(segC, 60)), 0},
+			filledSegment(segA, 40), filledSegment(segB, 30), filledSegment(segD, 1), freedBlock(segA, 40), freedBlock(segB, 30), freedBlock(segD, 1), givenBack(segA, 40), givenBack(segD, 2), filledSegment(segC, 60)), 0},
 		{"a block above the split limit goes", 32 * testMiB, eventsOf(
-			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), got(segC, 60)), 0},
+			filledSegment(segA, 40), filledSegment(segB, 30), freedBlock(segA, 40), freedBlock(segB, 30), givenBack(segA, 40), filledSegment(segC, 60)), 0},
 		{"one below the split limit goes", 64 * testMiB, eventsOf(
-			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), got(segC, 60)), 1},
+			filledSegment(segA, 40), filledSegment(segB, 30), freedBlock(segA, 40), freedBlock(segB, 30), givenBack(segA, 40), filledSegment(segC, 60)), 1},
 		{"twice", none, eventsOf(
-			got(segA, 40), got(segB, 30), freed(segA, 40), freed(segB, 30), returned(segA, 40), got(segC, 60),
-			freed(segC, 60), returned(segB, 30), got(segA, 70)), 2},
+			filledSegment(segA, 40), filledSegment(segB, 30), freedBlock(segA, 40), freedBlock(segB, 30), givenBack(segA, 40), filledSegment(segC, 60),
+			freedBlock(segC, 60), givenBack(segB, 30), filledSegment(segA, 70)), 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i := range c.events { // small segments are 2 MiB
@@ -141,7 +141,7 @@ func TestCollections(t *testing.T) {
 }
 
 func TestOversizeUnused(t *testing.T) {
-	grown := eventsOf(got(segA, 200), freed(segA, 200), got(segB, 40), got(segC, 300))
+	grown := eventsOf(filledSegment(segA, 200), freedBlock(segA, 200), filledSegment(segB, 40), filledSegment(segC, 300))
 	for _, c := range []struct {
 		name     string
 		maxSplit int64

@@ -1,11 +1,13 @@
 package analyze
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/snapshot"
 	"pgregory.net/rapid"
@@ -32,10 +34,10 @@ func TestSettings(t *testing.T) {
 		return func(s *snapshot.Settings) { copy(s.RoundupDivisions[:], n) }
 	}
 	all := func(n int) func(*snapshot.Settings) {
-		return func(s *snapshot.Settings) { fill(&s.RoundupDivisions, 0, n) }
+		return func(s *snapshot.Settings) { divideFrom(s, 0, n) }
 	}
 	rest := func(from, n int, then func(*snapshot.Settings)) func(*snapshot.Settings) {
-		return func(s *snapshot.Settings) { fill(&s.RoundupDivisions, from, n); then(s) }
+		return func(s *snapshot.Settings) { divideFrom(s, from, n); then(s) }
 	}
 	for _, c := range []struct {
 		name string
@@ -82,11 +84,16 @@ func TestSettings(t *testing.T) {
 
 		{"option of an old release", settings("roundup_bypass_threshold_mb:64", nil), SettingsEvidence{}, []string{"conf/unknown-option warning medium"}},
 		{"misspelt", settings("expandable_segment:True", nil), SettingsEvidence{}, []string{"conf/unknown-option warning medium"}},
-		{"a tab is no blank", settings("\texpandable_segments:True", nil), SettingsEvidence{}, []string{"conf/unknown-option warning medium"}},
+		{"a tab is a blank since 2.9", settings("\texpandable_segments:True", nil), SettingsEvidence{}, []string{"conf/expandable-off warning high"}},
 		{"blanks are ignored", settings(" expandable_segments : True ,", on), SettingsEvidence{}, nil},
 		{"boolean in lower case", settings("expandable_segments:true", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
 		{"max_split too small", settings("max_split_size_mb:10", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
-		{"max_split with a unit", settings("max_split_size_mb:128MB", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
+		{"what follows a number is not read", settings("max_split_size_mb:128MB", split(128)), SettingsEvidence{}, nil},
+		{"from 2.9 on 20 is enough", settings("max_split_size_mb:20", split(20)), SettingsEvidence{}, nil},
+		{"no release has both", settings("large_segment_size_mb:64,max_split_size_mb:32", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
+		{"ROCm's name of the backend", settings("backend:hipMallocAsync", nil), SettingsEvidence{}, []string{"conf/async-backend warning medium"}},
+		{"refused, so what is asked for is off", settings("expandable_segments:True,bogus:1", nil), SettingsEvidence{Native: true},
+			[]string{"conf/unknown-option warning medium", "conf/expandable-off warning high"}},
 		{"equals sign", settings("expandable_segments=True", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
 		{"open list", settings("roundup_power2_divisions:[256:1", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
 		{"threshold of 1", settings("garbage_collection_threshold:1", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
@@ -132,13 +139,13 @@ func TestSettings(t *testing.T) {
 func TestSettingsTitles(t *testing.T) {
 	for _, c := range []struct{ conf, want string }{
 		{"expandable_segment:True", "expandable_segment is no option of PyTorch up to 2.14; expandable_segments is"},
-		{"max_split_size:128", "max_split_size is no option of PyTorch up to 2.14; max_split_size_mb is"},
+		{"Max_Split_Size:128", "Max_Split_Size is no option of PyTorch up to 2.14; max_split_size_mb is"},
 		{"bogus:1", "bogus is no option of PyTorch up to 2.14"},
-		{"expandable_segments:1", "expandable_segments:1 is refused: the option wants True or False, written exactly so"},
-		{"max_split_size_mb:10", "max_split_size_mb:10 is refused: the option wants at least 20 (MiB)"},
-		{"expandable_segments=True", `the settings string is not well formed: "expandable_segments=True" is not of the form option:value`},
-		{"backend:", "the settings string is not well formed: backend has no value, or a list without its end"},
-		{"roundup_power2_divisions:[3:4]", "roundup_power2_divisions:[3:4] is refused: the option wants keys that are a power of two in MiB, or >"},
+		{"expandable_segments:1", "PyTorch refuses expandable_segments:1"},
+		{"max_split_size_mb:10", "PyTorch refuses max_split_size_mb:10"},
+		{"expandable_segments=True", "expandable_segments=True has to be written expandable_segments:True"},
+		{"roundup_power2_divisions:[3:4]", "PyTorch refuses roundup_power2_divisions:[3:4]"},
+		{"large_segment_size_mb:64,max_split_size_mb:32", "PyTorch refuses these settings: CachingAllocator option max_split_size_mb too small, must be >= 64"},
 	} {
 		found := Settings(settings(c.conf, nil), SettingsEvidence{})
 		if len(found) != 1 || found[0].Title != c.want {
@@ -147,29 +154,29 @@ func TestSettingsTitles(t *testing.T) {
 	}
 }
 
-func TestParseDivisions(t *testing.T) {
-	d, err := parseDivisions("[256:1,512:2,1024:4,>:8]")
-	if err != nil {
-		t.Fatal(err)
+// divideFrom sets the divisions of all powers of two from one on.
+func divideFrom(s *snapshot.Settings, from, n int) {
+	for i := from; i < len(s.RoundupDivisions); i++ {
+		s.RoundupDivisions[i] = n
 	}
-	want := [16]int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8}
-	until := want
-	until[10] = 8
-	if d.table != want || d.until != until {
-		t.Errorf("table %v, up to 2.8 %v", d.table, d.until)
-	}
-	if d, err = parseDivisions("[>:4]"); err != nil || d.table != [16]int{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4} {
-		t.Errorf("[>:4]: %v, %v", d.table, err)
-	}
-	for _, bad := range []string{"", "0", "3", "-4", "[", "[]", "[256]", "[256:]", "[3:4]", "[0:4]", "[256:1,]", "[:1]", "99999999999999999999"} {
-		if _, err := parseDivisions(bad); err == nil {
-			t.Errorf("%q was taken", bad)
+}
+
+// TestOptionNames: what is proposed for a slip of the pen is an option.
+func TestOptionNames(t *testing.T) {
+	for _, name := range optionNames {
+		_, err := allocator.ParseConfig(allocator.Newest, name+":x")
+		var refused *allocator.ConfigError
+		if errors.As(err, &refused) && isUnknownOption(refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := nearestOption(name); got != name {
+			t.Errorf("nearest to %s is %s", name, got)
 		}
 	}
 }
 
-// TestParseConfRoundTrip: whatever pairs are written, with blanks anywhere, come back.
-func TestParseConfRoundTrip(t *testing.T) {
+// TestSplitConfRoundTrip: whatever pairs are written, with blanks anywhere, come back.
+func TestSplitConfRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[a-z0-9_.>]{1,12}`)
 		value := rapid.OneOf(word, rapid.Map(rapid.SliceOfN(word, 1, 3), func(w []string) string { return "[" + strings.Join(w, ",") + "]" }))
@@ -178,11 +185,10 @@ func TestParseConfRoundTrip(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "options") {
 			o := confOption{word.Draw(t, "key"), value.Draw(t, "value")}
 			want = append(want, o)
-			conf = append(conf, o.key+" : "+o.value)
+			conf = append(conf, o.key+" :\t"+o.value)
 		}
-		got, fault := parseConf(strings.Join(conf, " , "))
-		if fault != "" || !slices.Equal(got, want) {
-			t.Fatalf("%v, fault %q; want %v", got, fault, want)
+		if got := splitConf(strings.Join(conf, " , ")); !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
 		}
 	})
 }
