@@ -116,6 +116,7 @@ var categoryRules = []categoryRule{
 	{Inputs, rules.High, "moved to the device by a loader or a framework", func(e *evidence) bool { return e.made.has(inData) }},
 	{Activations, rules.Medium, "made by the user's own line, freed by the backward pass", func(e *evidence) bool { return e.own && e.backFreed && !e.leads }},
 	{Inputs, rules.Medium, "made by the user's own line before the next call of a module", func(e *evidence) bool { return e.own && e.leads }},
+	{Activations, rules.Low, "made by the user's own line outside of modules, and freed again", func(e *evidence) bool { return e.own && e.trains && e.freeKnown }},
 	{Other, rules.Low, "made by the user's own line outside of modules", func(e *evidence) bool { return e.own }},
 
 	{Activations, rules.Medium, "made before the recording began, freed by the backward pass", func(e *evidence) bool { return e.before && e.backFreed }},

@@ -85,11 +85,11 @@ func (c *classifier) evidenceOf(i int) evidence {
 	site := c.sites.At(stack)
 	e := evidence{
 		made: site.marks, kept: l.FreeRequested == timeline.Never, before: l.Alloc < 0, dead: c.endsInStep,
-		own: site.Inner >= 0 && site.Inner == site.User, trains: c.sites.marks.has(inOptimizer | inBackward),
+		own: site.Inner >= 0 && site.Inner == site.User, trains: c.sites.Trains(),
 		blind:   !c.sites.HasStacks() || stack == 0 && l.Alloc < 0,
 		private: c.inPrivatePool(b.Addr), likeParam: c.paramSizes[b.RequestedBytes], likeState: c.stateSizes[b.RequestedBytes],
 	}
-	e.noCode = !e.blind && site.Inner < 0
+	e.noCode = !e.blind && site.Inner < 0 && c.sites.isBackward(site)
 	if e.blind && !e.before {
 		e.made |= c.notes.at(l.Alloc)
 		e.leads = c.notes.beforeFirstStep(l.Alloc)
@@ -116,7 +116,7 @@ func (c *classifier) lookAtFree(e *evidence, event int, made *Site) {
 	site := c.sites.At(c.tl.Dev.Events.StackAt(event))
 	e.freeKnown = true
 	e.freed = site.marks
-	e.backFreed = site.Inner < 0 || site.marks.has(inBackward)
+	e.backFreed = c.sites.isBackward(site)
 	e.sameLine = made.Inner >= 0 && site.Same == made.Same
 }
 

@@ -245,6 +245,7 @@ func TestCategoryRules(t *testing.T) {
 		{"moved to the device", Inputs, evidence{made: inData}},
 		{"made by the user's own line, freed by the backward", Activations, evidence{own: true, backFreed: true}},
 		{"made by the user's own line before", Inputs, evidence{own: true, leads: true}},
+		{"made by the user's own line outside of modules, and freed", Activations, evidence{own: true, trains: true, freeKnown: true}},
 		{"made by the user's own line outside", Other, evidence{own: true}},
 		{"made before the recording began, freed by the backward", Activations, evidence{blind: true, before: true, backFreed: true}},
 		{"held since before the recording", Unknown, evidence{blind: true, before: true, kept: true}},

@@ -145,13 +145,15 @@ func TestDisplay(t *testing.T) {
 		{"library model's own line", join([]snapshot.Frame{frame(pkgs+"transformers/models/llama/modeling_llama.py", 64, "forward")}, callFrames(), one(step)),
 			"train.py:166 step → modeling_llama.py:64 forward"},
 		{"backward", nil, "autograd (backward), no Python stack"},
+		{"another thread in C++", one(frame("??", 0, "at::_ops::empty::call(x)"), frame("??", 0, "c10d::ProcessGroupNCCL::watchdog()")), "a thread without Python → empty"},
 		{"backward in C++", one(frame("??", 0, "at::_ops::mm::call(at::Tensor const&)"), frame("??", 0, "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)"),
 			frame("??", 0, "torch::autograd::Engine::thread_main(x)")), "autograd (backward) → MmBackward0"},
 		{"own line with C++", one(frame("??", 0, "at::_ops::empty::call(x)"), frame("??", 0, "at::_ops::randn::call(x)"), step), "train.py:166 step → randn"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var m made
-			m.stack(frame("/home/ann/proj/train.py", 1, "<module>")) // so that the user's folder is known
+			m.stack(frame("/home/ann/proj/train.py", 1, "<module>"))                                                            // so that the user's folder is known
+			m.stack(frame(pkgs+"torch/autograd/graph.py", 1, "_engine_run_backward"), frame("/home/ann/proj/train.py", 1, "x")) // and that there is a backward pass
 			id := m.stack(c.stack...)
 			if got := NewSites(&m.rec).Display(id); got != c.want {
 				t.Errorf("got  %q\nwant %q", got, c.want)
@@ -210,4 +212,35 @@ func TestPath(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Names of files and functions come from the recording: none may break what is said
+// of a stack, and something must be said.
+func FuzzSites(f *testing.F) {
+	f.Add("/p/train.py", "step", pkgs+"torch/nn/functional.py", "relu")
+	f.Add(`C:\p\train.py`, "<module>", `C:\Python312\Lib\site-packages\torch\optim\adam.py`, "_init_group")
+	f.Add("<ipython-input-1", "", "site-packages/", "__init__")
+	f.Add("??", "at::_ops::", "", "XBackward0::apply(")
+	f.Add("/", "::", "\xff", "torch/")
+	f.Fuzz(func(t *testing.T, file1, name1, file2, name2 string) {
+		var m made
+		ids := []snapshot.StackID{0}
+		a, b := frame(file1, 1, name1), frame(file2, -1, name2)
+		for _, frames := range [][]snapshot.Frame{{a}, {b}, {a, b}, {b, a}, join(callFrames(), []snapshot.Frame{b}, callFrames(), []snapshot.Frame{a})} {
+			ids = append(ids, m.stack(frames...))
+		}
+		s := NewSites(&m.rec)
+		for _, id := range ids {
+			if s.Display(id) == "" || s.Line(id) == "" || s.Module(id) == "" {
+				t.Errorf("nothing is said of stack %d", id)
+			}
+			folded := 0
+			for _, v := range s.Folded(id) {
+				folded += max(v.Folded, 1)
+			}
+			if folded != len(s.Frames(id)) {
+				t.Errorf("stack %d has %d frames, folded %d", id, len(s.Frames(id)), folded)
+			}
+		}
+	})
 }

@@ -2,7 +2,9 @@ package analyze
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/timeline"
@@ -21,8 +23,27 @@ const (
 	ByTree               // calls, from the outermost inwards
 )
 
-// nouns name the groups of each grouping, one and many.
-var nouns = [...][2]string{ByLine: {"line", "lines"}, ByCategory: {"category", "categories"}, ByModule: {"module", "modules"}, ByStack: {"stack", "stacks"}, ByTree: {"branch", "branches"}}
+// byNames are the groupings as flags and JSON name them; nouns name their groups,
+// one and many.
+var (
+	byNames = [...]string{ByLine: "line", ByCategory: "category", ByModule: "module", ByStack: "stack", ByTree: "tree"}
+	nouns   = [...][2]string{ByLine: {"line", "lines"}, ByCategory: {"category", "categories"}, ByModule: {"module", "modules"}, ByStack: {"stack", "stacks"}, ByTree: {"branch", "branches"}}
+)
+
+func (b By) String() string { return byNames[b] }
+
+// MarshalText writes the grouping's name.
+func (b By) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// UnmarshalText reads a grouping's name.
+func (b *By) UnmarshalText(text []byte) error {
+	i := slices.Index(byNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown grouping %q, expected one of %s", text, strings.Join(byNames[:], ", "))
+	}
+	*b = By(i)
+	return nil
+}
 
 // HolderOptions say how to group what is held, and how much of it to list.
 type HolderOptions struct {
@@ -38,6 +59,7 @@ type HolderReport struct {
 	Event          int             `json:"event"`
 	AllocatedBytes int64           `json:"allocated_bytes"`
 	Blocks         int             `json:"blocks"`
+	By             By              `json:"by"`
 	Categories     []CategoryShare `json:"categories"`
 	Groups         []HolderGroup   `json:"groups,omitempty"` // for every By but ByTree
 	Tree           *HolderNode     `json:"tree,omitempty"`   // for ByTree
@@ -104,7 +126,7 @@ type lot struct {
 // Holders tells who holds the memory that is allocated after an event (-1: before the first).
 func Holders(tl *timeline.Timeline, sites *Sites, event int, o HolderOptions) *HolderReport {
 	h := NewHeld(tl, sites, event)
-	r := &HolderReport{Event: event, AllocatedBytes: h.total.bytes, Blocks: h.total.blocks, Categories: h.Categories()}
+	r := &HolderReport{Event: event, AllocatedBytes: h.total.bytes, Blocks: h.total.blocks, By: o.By, Categories: h.Categories()}
 	if o.By == ByTree {
 		r.Tree = h.Tree(o)
 	} else {

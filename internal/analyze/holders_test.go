@@ -108,10 +108,23 @@ func TestHoldersJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"allocated_bytes":327197696`, `"category":"graph pools"`, `"groups":[{"name":"workloads.py:`} {
+	for _, want := range []string{`"allocated_bytes":327197696`, `"by":"line"`, `"category":"graph pools"`, `"groups":[{"name":"workloads.py:`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %s in %s", want, data)
 		}
+	}
+}
+
+func TestByNames(t *testing.T) {
+	for b := ByLine; b <= ByTree; b++ {
+		var got By
+		if err := got.UnmarshalText([]byte(b.String())); err != nil || got != b {
+			t.Errorf("%s: %s, %v", b, got, err)
+		}
+	}
+	var b By
+	if err := b.UnmarshalText([]byte("file")); err == nil || !strings.Contains(err.Error(), "line, category, module, stack, tree") {
+		t.Errorf("%v", err)
 	}
 }
 

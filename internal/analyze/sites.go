@@ -30,6 +30,7 @@ type Site struct {
 	Inner int              // innermost Python frame
 
 	marks   marks
+	native  bool // it has C++ frames
 	closure bool // what is outside called back into the program
 }
 
@@ -65,6 +66,10 @@ func (s *Sites) Len() int { return len(s.sites) }
 // HasStacks tells whether the recording has any stack.
 func (s *Sites) HasStacks() bool { return s.anyStack }
 
+// Trains tells whether any stack lies in an optimizer or in autograd. Where none does,
+// a thread without Python frames need not be autograd's.
+func (s *Sites) Trains() bool { return s.marks.has(inOptimizer | inBackward) }
+
 // HasNative tells whether the recording has C++ frames.
 func (s *Sites) HasNative() bool { return s.anyNative }
 
@@ -80,7 +85,7 @@ func (s *Sites) read(id snapshot.StackID) Site {
 		}
 		switch facts.whose {
 		case Native:
-			s.anyNative = true
+			s.anyNative, site.native = true, true
 		case Users:
 			if site.User < 0 {
 				site.User = i
@@ -96,6 +101,12 @@ func (s *Sites) read(id snapshot.StackID) Site {
 	}
 	site.Op = s.op(frames, site.User)
 	return site
+}
+
+// isBackward tells whether a stack is one of autograd's thread: by its C++ frames, or
+// where those were not recorded by having no frames at all in a run that trains.
+func (s *Sites) isBackward(site *Site) bool {
+	return site.marks.has(inBackward) || site.Inner < 0 && !site.native && s.Trains()
 }
 
 // muted returns the marks that a frame outside the others no longer gives. A

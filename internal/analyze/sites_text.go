@@ -128,14 +128,12 @@ func (s *Sites) Line(id snapshot.StackID) string {
 		return s.Position(ids[site.User]) + " " + s.rec.Frames[ids[site.User]].Name
 	case !s.anyStack:
 		return "no stack recorded"
-	case site.Inner < 0 && site.marks&inBackward != 0:
-		return "autograd (backward)"
-	case site.Inner < 0 && len(s.skipNoise(ids)) > 0:
-		return "C++ thread"
-	case site.Inner < 0:
+	case site.Inner < 0 && !site.native && s.isBackward(site):
 		return "autograd (backward), no Python stack"
-	case site.marks&inBackward != 0:
+	case s.isBackward(site):
 		return "autograd (backward)"
+	case site.Inner < 0:
+		return "a thread without Python"
 	}
 	return s.root(ids)
 }
