@@ -80,17 +80,21 @@ type leakWindow struct {
 	steps Steps
 	opt   LeakOptions
 
-	bounds []int // steps.Bounds up to the end of the window
-	n      int   // whole steps
-	end    int   // event: what is live before it survived
-	brief  int   // blocks that died in the step that made them
-	lives  []siteLives
-	index  []int32 // by canonical stack: 1 + its place in lives
+	bounds        []int // steps.Bounds up to the end of the window
+	n             int   // whole steps
+	end           int   // event: what is live before it survived
+	wantBytes     int64 // request that ended the run
+	diedWithBytes int64 // reserved then
+
+	brief int // blocks that died in the step that made them
+	lives []siteLives
+	index []int32 // by canonical stack: 1 + its place in lives
 }
 
 func newLeakWindow(tl *timeline.Timeline, sites *Sites, steps Steps, opt LeakOptions) *leakWindow {
 	w := &leakWindow{tl: tl, sites: sites, steps: steps, opt: opt, bounds: steps.Bounds, index: make([]int32, sites.Len())}
 	if opt.DiedAt >= 0 {
+		w.wantBytes, w.diedWithBytes = tl.Dev.Events.At(opt.DiedAt).SizeBytes, tl.TotalsAt(opt.DiedAt).Reserved
 		for len(w.bounds) > 0 && w.bounds[len(w.bounds)-1] > opt.DiedAt {
 			w.bounds = w.bounds[:len(w.bounds)-1]
 		}
@@ -211,7 +215,7 @@ func (w *leakWindow) judge(s *siteLives) (growing, bool) {
 		if w.n-lastDied <= quietFactor*maxAge+quietFactor {
 			g.until = lastBorn
 			g.births = before(g.births, lastBorn)
-			if blocksOf(g.births) < len(s.freed) {
+			if blocksOf(g.births) < len(s.freed) || !g.stillRises(w.n) {
 				return g, false
 			}
 		}
@@ -286,28 +290,59 @@ func (g *growing) rates() (bytes, blocks float64) {
 	return float64(g.bytes-first.bytes) / span, float64(blocksOf(g.births)-first.blocks) / span
 }
 
+// stillRises tells whether the number of blocks that are held goes on growing in
+// the last third: a buffer that evicts at random keeps old blocks, but stays level.
+func (g *growing) stillRises(steps int) bool {
+	if len(g.births) == 0 {
+		return false
+	}
+	mid := steps - (steps-g.births[0].step)/3
+	born, gone := 0, 0
+	for _, b := range g.births {
+		if b.step >= mid {
+			born += b.blocks
+		}
+	}
+	for _, h := range g.lives.freed {
+		if int(h.born) < mid && int(h.died) >= mid {
+			gone++
+		}
+	}
+	return born > 0 && gone*2 <= born
+}
+
 // even3 tells whether each third of the steps from the first birth on has its share
 // of births: a cache that meets new shapes ever more rarely fails in the last third.
+// A few births can look even by chance, so that these must be regular too.
 func even3(list []birth, until int) bool {
-	if len(list) < minBirths {
+	if len(list) < minBirths || len(list) < 2*minBirths && !regular(list) {
 		return false
 	}
 	since := list[0].step
-	span := until - since
 	var thirds [3]int
 	for _, b := range list {
-		thirds[(b.step-since)*3/span]++
+		thirds[(b.step-since)*3/(until-since)]++
 	}
-	for _, n := range thirds {
-		if n*3*fairShare < len(list) {
-			return false
-		}
-	}
-	return true
+	lo, hi := min(thirds[0], thirds[1], thirds[2]), max(thirds[0], thirds[1], thirds[2])
+	return lo > 0 && lo*fairShare >= hi
 }
 
-// fairShare is by which factor a third may fall short of the even share.
+// fairShare is by which factor thirds may differ.
 const fairShare = 3
+
+// regular tells whether no gap between births is more than twice the usual one.
+func regular(list []birth) bool {
+	gaps := gapsOf(list)
+	return slices.Max(gaps) <= 2*median(gaps)
+}
+
+func gapsOf(list []birth) []int {
+	gaps := make([]int, 0, len(list))
+	for i := range list[1:] {
+		gaps = append(gaps, list[i+1].step-list[i].step)
+	}
+	return gaps
+}
 
 // afterLongestGap returns where births go on after the last gap that is far longer
 // than the usual one.
@@ -315,10 +350,7 @@ func afterLongestGap(list []birth) int {
 	if len(list) < 2 {
 		return 0
 	}
-	gaps := make([]int, 0, len(list)-1)
-	for i := range list[1:] {
-		gaps = append(gaps, list[i+1].step-list[i].step)
-	}
+	gaps := gapsOf(list)
 	usual := median(gaps)
 	for i := len(gaps) - 1; i >= 0; i-- {
 		if gaps[i] > 4*usual {

@@ -21,6 +21,21 @@ var causeReasons = map[string]string{
 	"leak/recurrent-state":      "what a recurrent module made in each step stays: a state that is carried on keeps the graph of all steps before it",
 }
 
+// causeRemedies says for a cause what to change.
+var causeRemedies = map[string]string{
+	"leak/loss-with-graph":      "add the number and not the tensor: total += loss.item(), or loss.detach()",
+	"leak/list-with-graph":      "keep loss.item(), or out.detach().cpu(), in place of the tensor: it then holds no graph",
+	"leak/eval-without-no-grad": "run it under torch.inference_mode() or torch.no_grad(), and move outputs that are kept to the CPU",
+	"leak/create-graph":         "use torch.autograd.grad in place of backward(create_graph=True), and do not keep its results beyond the step",
+	"leak/retain-graph":         "drop retain_graph=True, or what keeps the loss of earlier steps",
+	"leak/hook-cache":           "remove the hook when it is done, or let it keep output.detach().cpu(), or only the last output",
+	"leak/logger-tensors":       "log a number: loss.item(), at the interval of the log",
+	"leak/step-outputs":         "move what is kept to the CPU, or bound it: deque(maxlen=N), or clear it each epoch",
+	"leak/recurrent-state":      "detach the state between steps: h = h.detach()",
+	"leak/reference-cycle":      "break the reference cycle (a weakref one way), or call gc.collect() every few steps",
+	"leak/exception-frame":      "do not store exceptions, or clear their frames: traceback.clear_frames(e.__traceback__)",
+}
+
 // profile is what the sites of a group say of the code that made them.
 type profile struct {
 	modules  int // sites within a module's forward

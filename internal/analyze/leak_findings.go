@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -33,7 +34,7 @@ func (w *leakWindow) growingFinding(g lockstepGroup) rules.Finding {
 		f.Evidence = append(f.Evidence, why)
 	}
 	f.Evidence = append(f.Evidence, "steps: "+w.steps.Why)
-	f.Remedies = w.growingRemedies(&g)
+	f.Remedies = w.growingRemedies(&g, f.Causes)
 	return f
 }
 
@@ -53,7 +54,7 @@ func (w *leakWindow) survival(g *lockstepGroup) string {
 	return text + "; none that was kept across steps has been freed"
 }
 
-// company names the other sites of a growth and where they all come from.
+// company names the other sites of a growth, and where most of it comes from.
 func (w *leakWindow) company(g *lockstepGroup) []string {
 	if len(g.sites) == 1 {
 		return nil
@@ -72,46 +73,61 @@ func (w *leakWindow) company(g *lockstepGroup) []string {
 	}
 	list := []string{"growing in the same steps: " + strings.Join(others, "; ")}
 	if root := w.commonRoot(g); root != "" {
-		list = append(list, "all of them with a Python stack are allocated under "+root)
+		list = append(list, "nearly all of it is allocated under "+root)
 	}
 	return list
 }
 
-// commonRoot returns the innermost line of the user's code that all sites of a
-// group share, or "" if that says no more than a site itself.
+// nearlyAll is the share of a growth's bytes whose sites have to share a line.
+const nearlyAll = 0.9
+
+// commonRoot returns the innermost line of the user's code that the sites with nearly
+// all of a group's bytes share, or "" if that says no more than its title.
 func (w *leakWindow) commonRoot(g *lockstepGroup) string {
 	var shared []snapshot.FrameID // outermost first
-	for _, id := range g.Stacks {
-		frames := w.tl.Rec.Stacks.Frames(id)
-		if w.sites.At(id).User < 0 {
-			continue
-		}
-		if shared == nil {
-			for i := len(frames) - 1; i >= 0; i-- {
-				shared = append(shared, frames[i])
-			}
-			continue
-		}
-		n := 0
-		for n < len(shared) && n < len(frames) && shared[n] == frames[len(frames)-1-n] {
-			n++
-		}
-		shared = shared[:n]
+	all, counted := int64(0), int64(0)
+	for _, s := range g.sites {
+		all += s.bytes
 	}
-	for i := len(shared) - 1; i >= 0; i-- {
-		if w.sites.frame(shared[i]).whose == Users {
-			return w.sites.Position(shared[i]) + " " + w.tl.Rec.Frames[shared[i]].Name
+	for _, s := range g.sites { // the most bytes first
+		if float64(counted) >= nearlyAll*float64(all) {
+			break
+		}
+		counted += s.bytes
+		if w.sites.At(s.lives.stack).User < 0 {
+			continue
+		}
+		frames := slices.Clone(w.tl.Rec.Stacks.Frames(s.lives.stack))
+		slices.Reverse(frames)
+		if shared == nil {
+			shared = frames
+		}
+		shared = shared[:sharedPrefix(shared, frames)]
+	}
+	for _, f := range slices.Backward(shared) {
+		if name := w.tl.Rec.Frames[f].Name; w.sites.frame(f).whose == Users && name != "<module>" {
+			if line := w.sites.Position(f) + " " + name; line != w.sites.Line(g.Stack) {
+				return line
+			}
+			break
 		}
 	}
 	return ""
+}
+
+func sharedPrefix(a, b []snapshot.FrameID) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // outlook says what the growth has led to, or will.
 func (w *leakWindow) outlook(g *lockstepGroup) []string {
 	switch {
 	case g.Severity == rules.Error:
-		request := w.tl.Dev.Events.At(w.opt.DiedAt).SizeBytes
-		return []string{fmt.Sprintf("the run died for want of %s: without this growth it would have fitted", units.FormatBytes(request))}
+		return []string{fmt.Sprintf("the run died for want of %s: without this growth they would have been there", units.FormatBytes(w.wantBytes))}
 	case g.FillsAtStep >= 0 && w.opt.DiedAt < 0:
 		return []string{fmt.Sprintf("at this rate %s are full in step %s", units.FormatBytes(w.opt.CapBytes), units.FormatCount(int64(g.FillsAtStep)))}
 	case g.Severity == rules.Info && g.Confidence > rules.Low:
@@ -122,13 +138,21 @@ func (w *leakWindow) outlook(g *lockstepGroup) []string {
 	return nil
 }
 
-func (w *leakWindow) growingRemedies(g *lockstepGroup) []rules.Remedy {
-	peak := w.tl.Peak.Allocated.Bytes
-	effect := fmt.Sprintf("the peak of allocated memory falls from %s to %s", units.FormatBytes(peak), units.FormatBytes(peak-g.PeakBytes))
-	return []rules.Remedy{
-		{Do: "find what keeps the result of " + w.sites.Line(g.Stack) + " after its step, and keep a number (.item()) or a detached copy on the CPU instead", Effect: effect, Bytes: g.PeakBytes},
-		{Do: "where it must be kept, bound it: a deque with maxlen, or a list that is cleared each epoch", Effect: fmt.Sprintf("each step less that is kept saves %s", bytesText(g.BytesPerStep))},
+// growingRemedies says what to change for the two likeliest causes.
+func (w *leakWindow) growingRemedies(g *lockstepGroup, causes []string) []rules.Remedy {
+	var list []rules.Remedy
+	for _, c := range causes[:min(len(causes), 2)] {
+		if do := causeRemedies[c]; do != "" {
+			list = append(list, rules.Remedy{Do: do})
+		}
 	}
+	if len(list) == 0 {
+		list = append(list, rules.Remedy{Do: "find what keeps the result of " + w.sites.Line(g.Stack) + " after its step, and let go of it"})
+	}
+	peak := w.tl.Peak.Allocated.Bytes
+	list[0].Bytes = g.PeakBytes
+	list[0].Effect = fmt.Sprintf("at the event of the peak %s are allocated instead of %s, and each step leaves %s less", units.FormatBytes(peak-g.PeakBytes), units.FormatBytes(peak), bytesText(g.BytesPerStep))
+	return list
 }
 
 // shortFinding says that a run is too short, where something looks like growth.

@@ -41,12 +41,7 @@ func (w *leakWindow) isMaterial(liveBytes int64, bytesPerStep float64) bool {
 // explainsDeath tells whether the request that ended the run would have fitted
 // without the growth, and whether the growth is more than a small part of it all.
 func (w *leakWindow) explainsDeath(g *lockstepGroup) bool {
-	if w.opt.DiedAt < 0 {
-		return false
-	}
-	request := w.tl.Dev.Events.At(w.opt.DiedAt).SizeBytes
-	reserved := w.tl.TotalsAt(w.opt.DiedAt).Reserved
-	return g.LiveBytes >= request && float64(g.LiveBytes) >= explainsShare*float64(reserved)
+	return w.opt.DiedAt >= 0 && g.LiveBytes >= w.wantBytes && float64(g.LiveBytes) >= explainsShare*float64(w.diedWithBytes)
 }
 
 // isSetUp tells whether a growth may be a model that is being made or loaded: then
