@@ -158,28 +158,33 @@ const maxClueText = 300
 
 // clue reads a message of the table in line i, which may be wrapped into the next.
 func (s *scanner) clue(v *view, i int) int {
-	for _, ahead := range []int{0, 2} {
-		j := v.join(i, ahead)
-		if p, c := match(j.text, j.ends[0]); p != nil {
-			s.addClue(v, i, c)
-			return 1
-		}
-		if len(v.lines[i].text) < 40 {
-			break // too short to have been wrapped
+	j := v.joinWrapped(i, 3)
+	p, c := match(j.text[:j.ends[0]], j.ends[0])
+	if len(j.ends) > 1 {
+		if q, d := match(j.text, j.ends[0]); q < p || q == p && c != nil && c.less(d) {
+			p, c = q, d
 		}
 	}
-	if c := bareKilled(v.lines[i].text); c != nil {
-		s.addClue(v, i, c)
-		return 1
+	if c == nil {
+		if c = bareKilled(v.lines[i].text); c == nil {
+			return 0
+		}
 	}
-	return 0
+	s.addClue(v, i, c)
+	return 1
 }
 
 func newClue(k Kind) *Clue { return &Clue{Kind: k, GPU: -1, User: -1, Source: Source{Rank: -1}} }
 
+// less reports whether d read numbers that c lacks, from the lines below.
+func (c *Clue) less(d *Clue) bool {
+	return !c.Size.Known() && d.Size.Known() || !c.Used.Known() && d.Used.Known() || !c.Limit.Known() && d.Limit.Known() ||
+		c.Source.PID == 0 && d.Source.PID != 0
+}
+
 // match finds the first pattern in text of which the first word begins before the
-// end of the first line.
-func match(text []byte, firstLine int) (*pattern, *Clue) {
+// end of the first line, and returns its place in the table.
+func match(text []byte, firstLine int) (int, *Clue) {
 	for k := range patterns {
 		p := &patterns[k]
 		at := bytes.Index(text, []byte(p.all[0]))
@@ -193,9 +198,9 @@ func match(text []byte, firstLine int) (*pattern, *Clue) {
 		if p.read != nil {
 			p.read(c, &cursor{b: text, i: at + len(p.all[0])})
 		}
-		return p, c
+		return k, c
 	}
-	return nil, nil
+	return len(patterns), nil
 }
 
 // notZero reports whether a count other than 0 stands before offset at.

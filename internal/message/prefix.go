@@ -244,6 +244,9 @@ func (p *prefixed) word(b []byte) int {
 // level takes "ERROR", "ERROR:", "ERROR:root:" and "[ERROR|file.py]"-like forms.
 func (p *prefixed) level(head []byte, end int) int {
 	if head[end] != ':' {
+		if string(head[:end]) != strings.ToUpper(string(head[:end])) || head[end] != ' ' {
+			return 0 // "Error out of memory" is a sentence
+		}
 		return end
 	}
 	rest := head[end+1:]

@@ -64,17 +64,58 @@ func (s *scanner) handle(at int) int {
 	v := &view{s: s, start: start, load: start}
 	v.more()
 	next := v.lines[0].next
-	for i := 0; i < len(v.lines) && v.lines[i].at == start; {
-		i += max(1, s.line(v, i))
+	if !s.dealWith(v, start, false) && v.lines[0].key == "" {
+		if above := s.wrappedAbove(start); above < start {
+			s.dealWith(&view{s: s, start: above, load: above}, start, true)
+		}
 	}
 	return max(next, at+1)
 }
 
+// dealWith deals with the lines of a view up to the one that begins at last. It
+// reports whether anything was found.
+func (s *scanner) dealWith(v *view, last int, wrapped bool) bool {
+	found := false
+	for i := 0; ; {
+		e, ok := v.get(i)
+		if !ok || e.at > last {
+			return found
+		}
+		n := s.line(v, i, wrapped)
+		found = found || n > 0
+		i += max(1, n)
+	}
+}
+
+// wrappedAbove returns where the line begins of which the line at start may be the
+// continuation: up to two lines above, if they are as wide as a terminal.
+func (s *scanner) wrappedAbove(start int) int {
+	at := start
+	for range 2 {
+		end := at - 1
+		if end > 0 && s.buf[end] == '\n' && s.buf[end-1] == '\r' {
+			end--
+		}
+		from := s.lineStart(end, max(0, end-maxTerminal))
+		if _, used := s.used[s.base+int64(from)]; used || end-from < minTerminal || end-from >= maxTerminal {
+			break
+		}
+		at = from
+	}
+	return at
+}
+
+// Widths, in bytes, at which terminals and panels wrap. A border takes three bytes.
+const (
+	minTerminal = 70
+	maxTerminal = 400
+)
+
 // line deals with line i of a view and returns how many lines it used; 0 if the
 // line holds nothing.
-func (s *scanner) line(v *view, i int) int {
+func (s *scanner) line(v *view, i int, wrapped bool) int {
 	text := v.lines[i].text
-	if wordSearch.find(text) < 0 && !v.lines[i].cut {
+	if !wrapped && wordSearch.find(text) < 0 && !v.lines[i].cut {
 		return 0
 	}
 	for _, read := range []func(*view, int) int{s.summary, s.smi, s.stats, s.torch, s.clue, s.settings} {
@@ -112,6 +153,8 @@ type entry struct {
 	at   int    // where its line begins in the window
 	next int    // where the next line begins
 	cut  bool   // the line is longer than the limit
+	wide bool   // the line is as wide as a terminal, so that it may go on in the next
+	bare bool   // the line has no prefix: it may be what a terminal wrapped
 }
 
 // view is the lines from one on, read as they are asked for.
@@ -159,12 +202,13 @@ func (v *view) more() bool {
 
 // expand cleans one line of the text.
 func expand(line []byte, at, next int, cut bool) []entry {
-	outer := stripPrefix(stripANSI(line))
+	plain := stripANSI(line)
+	outer := stripPrefix(plain)
 	u := unwrap(outer.text)
 	list := make([]entry, 0, len(u.lines))
 	for _, l := range u.lines {
 		in := stripPrefix(stripANSI(l))
-		e := entry{text: in.text, src: merge(outer.src, in.src), time: outer.time, at: at, next: next, cut: cut}
+		e := entry{text: in.text, src: merge(outer.src, in.src), time: outer.time, at: at, next: next, cut: cut, wide: len(line) >= minTerminal, bare: len(outer.text) == len(plain)}
 		if u.rank >= 0 && e.src.Rank < 0 {
 			e.src.Rank = u.rank
 		}
@@ -247,6 +291,23 @@ func (v *view) join(i, ahead int) *joined {
 		if len(j.text) > 8<<10 {
 			break
 		}
+	}
+	return j
+}
+
+// joinWrapped squeezes line i and what a terminal may have wrapped of it: up to
+// ahead lines directly below, without a prefix, as long as they fill the width.
+func (v *view) joinWrapped(i, ahead int) *joined {
+	j := &joined{text: squeeze(nil, v.lines[i].text)}
+	j.ends, j.rows = []int{len(j.text)}, []int{i}
+	for k := i; k < i+ahead && v.lines[k].wide; k++ {
+		e, ok := v.get(k + 1)
+		if !ok || !e.bare {
+			break
+		}
+		j.text = squeeze(j.text, e.text)
+		j.ends = append(j.ends, len(j.text))
+		j.rows = append(j.rows, k+1)
 	}
 	return j
 }

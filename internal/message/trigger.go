@@ -10,7 +10,7 @@ var words = []string{
 	"alloc_failed", "not_initialized", "not_supported", "internal_error", "nsufficient_res", "INSUFFICIENT_R",
 	"NVML_SUCCESS", "CUDA calloc", "Cuda failure", "xhausted", "llocation failed", "ailed to alloc", "unable to alloc",
 	"Killed", "oom_kill", "oom-kill", "oomkill", "SIGKILL", "exitcode", "exit code", "exit status", "code 137", "bus error",
-	"loader worker", "available memory", "Free memory on", "in KV cache", "KV cache mem",
+	"loader worker", "available memory", "Free memory on", "in KV cache", "KV cache mem", "KV cache is", "NCCL WARN", "Signals.",
 	"memory summary", "NVIDIA-SMI", "NVSMI LOG", "memory.used", "used_gpu_memory", "used_memory",
 	"allocated_bytes", "reserved_bytes", "shared memory", "bad_alloc", "MemoryError", "allocate memory", "enough memory",
 	"low on memory", "memory pressure", "memory limit", "pinned", "OutOfResources", "out of resource", "Torch version", "torch==",
