@@ -31,7 +31,7 @@ func newBuilder(opt Options) *builder {
 	b := &builder{unknown: map[Unknown]int{}}
 	b.keySets.init(&b.pool)
 	b.stacks.init()
-	b.events.init(opt.OnEvents)
+	b.events.init(&b.pool, opt.OnEvents)
 	return b
 }
 

@@ -25,9 +25,14 @@ type eventTable struct {
 		v  value.Value
 		id StreamID
 	}
-	labels  []string
-	labelOf map[value.Value]LabelID
-	actions [64]actionName
+	labels    []string
+	labelOf   map[value.Value]LabelID
+	lastLabel struct {
+		v  value.Value
+		id LabelID
+	}
+	noContext value.Value // "N/A"
+	actions   [64]actionName
 
 	marks []markIn
 }
@@ -39,6 +44,8 @@ type trace struct {
 	n      int
 	events *Events
 	poolOf map[int]uint32 // by index into eventTable.pools
+
+	hasTimes, hasPools bool
 }
 
 // span is n things in a row.
@@ -68,7 +75,8 @@ var actionNames = map[string]Action{
 	"oom": OOM, "user_defined": UserDefined, "annotate": Annotate,
 }
 
-func (t *eventTable) init(hook func(int, *Batch)) {
+func (t *eventTable) init(pool *value.Pool, hook func(int, *Batch)) {
+	t.noContext = pool.String([]byte("N/A"))
 	t.sealer.hook = hook
 	t.poolOf = map[PoolID]int{}
 	t.pair(PoolID{})
@@ -96,53 +104,54 @@ func (b *builder) event(in value.Place, k *keySet, items []value.Value) (value.V
 			return value.Nothing, err
 		}
 	}
-	var row [eventColumns]uint64
+	r := t.rows
+	n := r.n % EventsChunk // the compiler sees that it is in range
+	var action Action
+	var addr, metadata uint64
+	var sizeBytes, timeUS int64
 	var at site
 	for i, f := range k.fields {
 		switch v := items[2*i+1]; f {
 		case fAction:
-			row[colAction] = uint64(b.action(v))
+			action = b.action(v)
 		case fAddr:
-			row[colAddr] = b.address(v)
+			addr = b.address(v)
 		case fSize:
-			row[colSize] = uint64(b.size(v))
+			sizeBytes = b.size(v)
 		case fStream:
-			row[colStream] = uint64(b.stream(v))
+			r.set(colStream, uint64(b.stream(v)))
 		case fFrames:
 			at.frames = v
 		case fTime:
-			row[colTime] = uint64(b.time(v))
-			t.cur.events.HasTimes = true
+			timeUS = b.time(v)
 		case fCompile:
-			row[colCompile] = uint64(b.compileContext(v))
+			r.set(colCompile, uint64(b.compileContext(v)))
 		case fMetadata:
-			row[colMetadata] = uint64(b.label(v))
+			metadata = uint64(b.label(v))
 		case fInternal, fCategory:
-			if row[colMetadata] == 0 {
-				row[colMetadata] = uint64(b.label(v))
+			if metadata == 0 {
+				metadata = uint64(b.label(v))
 			}
 		case fPool:
-			row[colPool] = uint64(b.poolIndex(v))
+			r.set(colPool, uint64(b.poolIndex(v)))
 		case fForward:
 			at.forward = v
 		case fCppFrames:
 			at.cpp = v
 		}
 	}
-	if kind, id := asObject(at.frames); kind == objStack && at.cpp == value.Nothing {
-		row[colStack] = uint64(id)
-	} else {
-		row[colStack] = uint64(b.stackAt(at))
-	}
-	r := t.rows
-	for c := range row {
-		r.cols[c][r.n] = row[c]
-	}
+	r.set(colMetadata, metadata)
+	stack := b.stackAt(&at)
+	r.cols[colAction][n], r.cols[colAddr][n], r.cols[colSize][n] = uint64(action), addr, uint64(sizeBytes)
+	r.cols[colStack][n], r.cols[colTime][n] = uint64(stack), uint64(timeUS)
 	r.n++
 	t.cur.n++
 	t.total++
-	if row[colAction] == uint64(UserDefined) {
-		b.userDefined(StackID(row[colStack]), int64(row[colTime]))
+	if timeUS != 0 {
+		t.cur.hasTimes = true
+	}
+	if action == UserDefined {
+		b.userDefined(stack, timeUS)
 	}
 	return object(objEvent, t.total-1), nil
 }
@@ -182,6 +191,7 @@ func (t *eventTable) eventsOf(v value.Value) (*Events, int) {
 	}
 	spans := t.lists[id]
 	if tr := t.traceAt(spans[0].first); len(spans) == 1 && spans[0] == (span{tr.first, tr.n}) {
+		tr.events.HasTimes, tr.events.HasPools = tr.hasTimes, tr.hasPools
 		return tr.events, tr.index
 	}
 	to := &trace{events: &Events{Pools: []PoolID{{}}}, poolOf: map[int]uint32{0: 0}}
@@ -193,8 +203,9 @@ func (t *eventTable) eventsOf(v value.Value) (*Events, int) {
 			e.Pool = to.poolIndex(t.poolOf[pool], pool)
 			to.events.Append(e)
 		}
-		to.events.HasPools = to.events.HasPools || t.traceAt(s.first).events.HasPools
-		to.events.HasTimes = to.events.HasTimes || t.traceAt(s.first).events.HasTimes
+		from := t.traceAt(s.first)
+		to.events.HasPools = to.events.HasPools || from.hasPools
+		to.events.HasTimes = to.events.HasTimes || from.hasTimes
 	}
 	return to.events, -1
 }

@@ -62,7 +62,7 @@ func (b *builder) block(k *keySet, items []value.Value) value.Value {
 			}
 		}
 	}
-	row.Stack = b.stackAt(at)
+	row.Stack = b.stackAt(&at)
 	if tenant >= 0 && row.State != Inactive { // a free block's history is of former tenants
 		h := b.memory.tenants[tenant]
 		if row.Stack == 0 {
@@ -98,7 +98,7 @@ func (b *builder) tenant(k *keySet, items []value.Value) value.Value {
 			at.cpp = v
 		}
 	}
-	row.stack = b.stackAt(at)
+	row.stack = b.stackAt(&at)
 	b.memory.tenants = append(b.memory.tenants, row)
 	return object(objTenant, len(b.memory.tenants)-1)
 }
@@ -139,7 +139,7 @@ func (b *builder) segment(k *keySet, items []value.Value) value.Value {
 			row.blocks = v
 		}
 	}
-	row.Stack = b.stackAt(at)
+	row.Stack = b.stackAt(&at)
 	b.memory.segments = append(b.memory.segments, row)
 	return object(objSegment, len(b.memory.segments)-1)
 }

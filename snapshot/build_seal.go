@@ -5,21 +5,43 @@ const (
 	colAction = iota
 	colAddr
 	colSize
-	colStream
 	colStack
 	colTime
+	colStream
 	colPool
 	colCompile
 	colMetadata
 	eventColumns
+
+	firstSparse = colStream
 )
 
-// rows are up to EventsChunk events as plain columns.
+// rows are up to EventsChunk events as plain columns. Columns from firstSparse on are zero
+// in most recordings: they are written where they are not, and uneven tells which.
 type rows struct {
-	trace *trace
-	pools []PoolID // of the trace, as far as these rows refer to it
-	cols  [eventColumns][]uint64
-	n     int
+	trace  *trace
+	pools  []PoolID // of the trace, as far as these rows refer to it
+	cols   [eventColumns]*[EventsChunk]uint64
+	uneven [eventColumns]bool
+	n      int
+}
+
+// set writes a value of a column that is zero in most recordings.
+func (r *rows) set(col int, v uint64) {
+	if v != 0 {
+		r.cols[col][r.n] = v
+		r.uneven[col] = true
+	}
+}
+
+// clear makes the rows ready to be used again.
+func (r *rows) clear() {
+	for i := firstSparse; i < eventColumns; i++ {
+		if r.uneven[i] {
+			clear(r.cols[i][:r.n])
+		}
+	}
+	r.n, r.trace, r.pools, r.uneven = 0, nil, nil, [eventColumns]bool{}
 }
 
 // sealer packs rows into the columns of their trace, in a goroutine of its own as soon
@@ -45,9 +67,8 @@ func (s *sealer) get() *rows {
 	if s.made < maxRows && len(s.free) == 0 {
 		s.made++
 		r := &rows{}
-		all := make([]uint64, eventColumns*EventsChunk)
 		for i := range r.cols {
-			r.cols[i] = all[i*EventsChunk : (i+1)*EventsChunk]
+			r.cols[i] = new([EventsChunk]uint64)
 		}
 		return r
 	}
@@ -75,7 +96,7 @@ func (s *sealer) put(r *rows) {
 func (s *sealer) seal(r *rows) {
 	e := r.trace.events
 	first := e.Len()
-	e.appendRows(&r.cols, r.n)
+	e.appendRows(r)
 	if s.hook != nil && r.n > 0 {
 		b := &s.batch
 		b.First, b.Pools = first, r.pools
@@ -83,7 +104,7 @@ func (s *sealer) seal(r *rows) {
 		b.Stack, b.Time, b.Pool = r.cols[colStack][:r.n], r.cols[colTime][:r.n], r.cols[colPool][:r.n]
 		s.hook(r.trace.index, b)
 	}
-	r.n, r.trace, r.pools = 0, nil, nil
+	r.clear()
 	s.free <- r
 }
 

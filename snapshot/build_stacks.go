@@ -254,7 +254,10 @@ func (t *stackTable) join(inner, outer StackID) StackID {
 type site struct{ frames, forward, cpp value.Value }
 
 // stackAt picks the best stack of a site.
-func (b *builder) stackAt(s site) StackID {
+func (b *builder) stackAt(s *site) StackID {
+	if kind, id := asObject(s.frames); kind == objStack && s.cpp == value.Nothing {
+		return StackID(id)
+	}
 	id := b.stackOf(s.frames)
 	if s.cpp != value.Nothing {
 		id = b.stacks.join(b.stackOf(s.cpp), id)

@@ -174,7 +174,7 @@ func (b *builder) action(v value.Value) Action {
 
 // compileContext returns the label of a compiled region. Outside of any, torch writes "N/A".
 func (b *builder) compileContext(v value.Value) LabelID {
-	if v.IsString() && b.pool.Text(v) == "N/A" {
+	if v == b.events.noContext {
 		return 0
 	}
 	return b.label(v)
@@ -183,16 +183,18 @@ func (b *builder) compileContext(v value.Value) LabelID {
 // label returns the id of a text. The empty text, None and empty containers have none.
 func (b *builder) label(v value.Value) LabelID {
 	t := &b.events
-	if id, ok := t.labelOf[v]; ok {
-		return id
+	if v == t.lastLabel.v {
+		return t.lastLabel.id
 	}
-	var id LabelID
-	kind, node := asObject(v)
-	if s := b.textOrNone(v); s != "" && v != b.tree.empty() && !(kind == objDict && len(b.tree.nodes[node]) == 0) {
-		id = LabelID(len(t.labels))
-		t.labels = append(t.labels, s)
+	id, ok := t.labelOf[v]
+	if !ok {
+		if s := b.textOrNone(v); s != "" && s != "[]" && s != "{}" {
+			id = LabelID(len(t.labels))
+			t.labels = append(t.labels, s)
+		}
+		t.labelOf[v] = id
 	}
-	t.labelOf[v] = id
+	t.lastLabel.v, t.lastLabel.id = v, id
 	return id
 }
 
@@ -213,7 +215,7 @@ func (b *builder) poolID(v value.Value) PoolID {
 // poolIndex returns the index of a pool in the current trace's table.
 func (b *builder) poolIndex(v value.Value) uint32 {
 	t := &b.events
-	t.cur.events.HasPools = true
+	t.cur.hasPools = true
 	kind, id := asObject(v)
 	if kind != objPair {
 		_, id = asObject(t.pair(b.poolID(v)))

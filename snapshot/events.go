@@ -123,10 +123,14 @@ func (e *Events) columns() [eventColumns]*column.Column {
 	}
 }
 
-// appendRows adds the first n values of each column.
-func (e *Events) appendRows(cols *[eventColumns][]uint64, n int) {
+// appendRows adds rows at the end.
+func (e *Events) appendRows(r *rows) {
 	for i, c := range e.columns() {
-		c.AppendAll(cols[i][:n])
+		if i >= firstSparse && !r.uneven[i] {
+			c.AppendSame(0, r.n)
+		} else {
+			c.AppendAll(r.cols[i][:r.n])
+		}
 	}
 }
 

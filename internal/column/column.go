@@ -64,6 +64,19 @@ func (c *Column) AppendAll(v []uint64) {
 	}
 }
 
+// AppendSame adds n times v at the end.
+func (c *Column) AppendSame(v uint64, n int) {
+	for ; n > 0 && (len(c.open) > 0 || n < ChunkLen); n-- {
+		c.Append(v)
+	}
+	for ; n >= ChunkLen; n -= ChunkLen {
+		c.sealed = append(c.sealed, chunk{base: v})
+	}
+	for ; n > 0; n-- {
+		c.Append(v)
+	}
+}
+
 // Trim gives back what appending keeps in reserve. Call it when the column is complete.
 func (c *Column) Trim() {
 	if cap(c.open) > len(c.open) {

@@ -26,9 +26,15 @@ func TestColumnKeepsValues(t *testing.T) {
 		}
 		for at := 0; at < n; {
 			step := min(n-at, rapid.SampledFrom([]int{1 + n/10, ChunkLen, n}).Draw(t, "step"))
-			if step == 1 {
+			switch how := rapid.IntRange(0, 2).Draw(t, "how"); {
+			case step == 1:
 				c.Append(want[at])
-			} else {
+			case how == 0:
+				for i := range step {
+					want[at+i] = base
+				}
+				c.AppendSame(base, step)
+			default:
 				c.AppendAll(want[at : at+step])
 			}
 			at += step
