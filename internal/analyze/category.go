@@ -47,7 +47,7 @@ type evidence struct {
 	blasSize  bool // the first kept block of its thread and stream that has a size of cuBLAS's workspace
 	dead      bool // the recording ends inside an optimizer step: kept proves nothing there
 	private   bool // in a private pool
-	spans     bool // never freed, or held across two optimizer steps, by the annotations
+	spans     bool // held across two optimizer steps, by the annotations; of a blind block also: never freed
 	crosses   bool // made before an optimizer step and held after it began, by the annotations
 	trains    bool // the recording holds a backward pass or an optimizer
 	leads     bool // allocated before the next forward pass began, as a batch is
@@ -115,6 +115,7 @@ var categoryRules = []categoryRule{
 
 	{Inputs, rules.High, "moved to the device by a loader or a framework", func(e *evidence) bool { return e.made.has(inData) }},
 	{Activations, rules.Medium, "made by the user's own line, freed by the backward pass", func(e *evidence) bool { return e.own && e.backFreed && !e.leads }},
+	{Other, rules.Low, "made by the user's own line and held across optimizer steps", func(e *evidence) bool { return e.own && e.spans }},
 	{Inputs, rules.Medium, "made by the user's own line before the next call of a module", func(e *evidence) bool { return e.own && e.leads }},
 	{Activations, rules.Low, "made by the user's own line outside of modules, and freed again", func(e *evidence) bool { return e.own && e.trains && e.freeKnown }},
 	{Other, rules.Low, "made by the user's own line outside of modules", func(e *evidence) bool { return e.own }},

@@ -93,10 +93,10 @@ func (c *classifier) evidenceOf(i int) evidence {
 	if e.blind && !e.before {
 		e.made |= c.notes.at(l.Alloc)
 		e.leads = c.notes.beforeFirstStep(l.Alloc)
-		e.spans = e.kept || c.notes.stepsBetween(l.Alloc, l.FreeRequested) > 1
+		e.spans = e.kept || c.stepsHeld(l) > 1
 	}
 	if e.inBackward() && e.likeParam && !e.before {
-		e.crosses = c.notes.stepsBetween(l.Alloc, min(l.FreeRequested, c.tl.Dev.Events.Len()-1)) > 0
+		e.crosses = c.stepsHeld(l) > 0
 	}
 	if !e.kept {
 		c.lookAtFree(&e, l.FreeRequested, site)
@@ -104,8 +104,14 @@ func (c *classifier) evidenceOf(i int) evidence {
 	e.blasSize = e.kept && c.isBLAS(&b, &e)
 	if e.own && !e.before && !e.made.has(inModule|inBackward|inOptimizer) {
 		e.leads = c.followsPass(i) || c.precedesCall(i)
+		e.spans = c.stepsHeld(l) > 1
 	}
 	return e
+}
+
+// stepsHeld returns how many optimizer steps begin while a block is held.
+func (c *classifier) stepsHeld(l timeline.Life) int {
+	return c.notes.stepsBetween(l.Alloc, min(l.FreeRequested, c.tl.Dev.Events.Len()-1))
 }
 
 func (c *classifier) lookAtFree(e *evidence, event int, made *Site) {

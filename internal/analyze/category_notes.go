@@ -83,6 +83,9 @@ func (n *notes) beforeFirstStep(event int) bool {
 
 // stepsBetween returns how many optimizer steps begin between two events.
 func (n *notes) stepsBetween(from, to int) int {
+	if len(n.steps) == 0 {
+		return 0
+	}
 	return n.stepsBegun(to) - n.stepsBegun(from)
 }
 

@@ -244,6 +244,7 @@ func TestCategoryRules(t *testing.T) {
 		{"made in the forward pass", Activations, evidence{made: inModule}},
 		{"moved to the device", Inputs, evidence{made: inData}},
 		{"made by the user's own line, freed by the backward", Activations, evidence{own: true, backFreed: true}},
+		{"made by the user's own line and held across", Other, evidence{own: true, leads: true, spans: true}},
 		{"made by the user's own line before", Inputs, evidence{own: true, leads: true}},
 		{"made by the user's own line outside of modules, and freed", Activations, evidence{own: true, trains: true, freeKnown: true}},
 		{"made by the user's own line outside", Other, evidence{own: true}},
