@@ -35,6 +35,10 @@ type SettingsEvidence struct {
 	WantedConf string // settings that a text or another rank's recording has where this one has none
 }
 
+// longestConf bounds the settings string that is read, in bytes. A real one has some
+// hundred, and the cost of reading a hostile one grows with the square of its length.
+const longestConf = 4096
+
 // Settings judges the settings that a recording was made under: those that do
 // nothing, those that do harm, and where what was asked for is not what is in force.
 // Findings come in order of severity.
@@ -42,7 +46,13 @@ func Settings(s *snapshot.Settings, ev SettingsEvidence) []rules.Finding {
 	if s == nil {
 		return nil
 	}
-	c := settingsCheck{s: s, ev: ev, options: splitConf(s.Conf)}
+	c := settingsCheck{s: s, ev: ev}
+	if len(s.Conf) > longestConf {
+		c.add("conf/bad-value", rules.Warning, rules.Low,
+			fmt.Sprintf("the settings string has %d bytes and was not read", len(s.Conf)), fmt.Sprintf("it begins with %q", s.Conf[:64]))
+		return []rules.Finding{rules.Complete(c.found[0])}
+	}
+	c.options = splitConf(s.Conf)
 	c.read, c.refused = readings(s.Conf)
 	for _, check := range []func(*settingsCheck){
 		(*settingsCheck).spelling, (*settingsCheck).repeated, (*settingsCheck).backend,

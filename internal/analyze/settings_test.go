@@ -95,6 +95,7 @@ func TestSettings(t *testing.T) {
 		{"refused, so what is asked for is off", settings("expandable_segments:True,bogus:1", nil), SettingsEvidence{Native: true},
 			[]string{"conf/unknown-option warning medium", "conf/expandable-off warning high"}},
 		{"equals sign", settings("expandable_segments=True", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
+		{"megabytes of nonsense", settings("garbage_collection_threshold:"+strings.Repeat("1", 1<<20)+"x", nil), SettingsEvidence{}, []string{"conf/bad-value warning low"}},
 		{"open list", settings("roundup_power2_divisions:[256:1", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
 		{"threshold of 1", settings("garbage_collection_threshold:1", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
 		{"twice, the last counts", settings("max_split_size_mb:128,max_split_size_mb:256", split(256)), SettingsEvidence{}, []string{"conf/repeated-option info high"}},
