@@ -22,6 +22,67 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
+// BenchmarkSimulate makes the requests of a trace under other settings. Budget: 150
+// ns an event under each.
+func BenchmarkSimulate(b *testing.B) {
+	for _, bc := range []struct {
+		name string
+		cfg  Config
+	}{
+		{"default", Config{}},
+		{"expandable", Config{Expandable: true}},
+		{"max_split", Config{MaxSplitBytes: 128 * mib}},
+		{"roundup", Config{RoundupDivisions: [16]int{8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}}},
+		{"gc", Config{LimitBytes: 12 << 30, GCThreshold: 0.6}},
+		{"limit", Config{LimitBytes: 10 << 30}},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			events := handles(readTrace(b, "multiscale").devices[0].events)
+			blocks := make([]BlockID, len(events))
+			for b.Loop() {
+				s := NewSimulator(bc.cfg, NewDevice(measuredBytes, measuredBytes, LikeDriver, 0))
+				for i := range events {
+					run(b, s, &events[i], blocks)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(events)), "ns/event")
+		})
+	}
+}
+
+// handled is an event with the place of its block instead of an address.
+type handled struct {
+	traceEvent
+	block int
+}
+
+func handles(events []traceEvent) []handled {
+	out := make([]handled, len(events))
+	at := map[uint64]int{}
+	for i, e := range events {
+		if e.action == 'a' {
+			at[e.addr] = i
+		}
+		out[i] = handled{e, at[e.addr]}
+	}
+	return out
+}
+
+func run(b *testing.B, s *Simulator, e *handled, blocks []BlockID) {
+	var err error
+	switch e.action {
+	case 'a':
+		blocks[e.block], err = s.Malloc(e.size, e.stream, e.pool)
+	case 'r':
+		err = s.FreeRequested(blocks[e.block])
+	case 'c':
+		err = s.FreeCompleted(blocks[e.block])
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
 // BenchmarkReplayDiffering follows a trace whose every choice differs, so that
 // every block is put where the recording says. Budget: 300 ns an event.
 func BenchmarkReplayDiffering(b *testing.B) {

@@ -39,6 +39,11 @@ func verify(a *Allocator) error {
 	if a.live.n != sum.live {
 		return fmt.Errorf("%d blocks by address, %d live", a.live.n, sum.live)
 	}
+	for i := range a.blocks {
+		if a.blocks[i].state == ended {
+			sum.blocks++
+		}
+	}
 	if n := len(a.blocks) - len(a.deadBlocks); n != sum.blocks {
 		return fmt.Errorf("%d blocks not dead, %d in segments", n, sum.blocks)
 	}

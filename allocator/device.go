@@ -31,9 +31,13 @@ type AddressOrder uint8
 
 // Address orders.
 const (
-	Ascending  AddressOrder = iota // each segment above those before it
-	Descending                     // each below
-	Shuffled                       // in an order that depends on the seed
+	// LikeDriver places segments as CUDA's driver was seen to: see chunks. On an
+	// H200 with driver 580, 97.0 % of 94,280 pairs of equal segments came to lie in
+	// the same order as recorded; with Descending 94.2 %, with Ascending 5.8 %.
+	LikeDriver AddressOrder = iota
+	Ascending               // each segment above those before it
+	Descending              // each below
+	Shuffled                // in an order that depends on the seed
 )
 
 // SimDevice is a device with a given amount of memory and nothing else.
@@ -41,24 +45,28 @@ type SimDevice struct {
 	total, free int64
 	order       AddressOrder
 	low, high   uint64 // the next addresses downwards and upwards
-	slot, seed  uint64 // of the shuffled order
+	chunks      chunks // for LikeDriver
+	slot, seed  uint64 // for Shuffled
 }
 
 // Addresses are handed out upwards and downwards from the middle of a space that
-// no simulation fills. Shuffled ones come from 2^20 slots of 1 TiB.
+// no simulation fills, or below claimed segments, unless those are so low that
+// there might be no room. Shuffled ones come from 2^20 slots of 1 TiB.
 const (
-	middleAddr   = uint64(1) << 60
-	slotBits     = 20
-	slotShift    = 40
-	addressAlign = segmentRoundBytes
+	middleAddr = uint64(1) << 60
+	roomBelow  = uint64(1) << 44
+	slotBits   = 20
+	slotShift  = 40
 )
 
 // NewDevice returns a device of totalBytes, of which freeBytes can be had: the
-// rest belongs to other processes, contexts and libraries.
+// rest belongs to other processes, contexts and libraries. The seed is for
+// Shuffled.
 func NewDevice(totalBytes, freeBytes int64, order AddressOrder, seed uint64) *SimDevice {
+	totalBytes = min(max(totalBytes, 0), maxBytes)
 	return &SimDevice{
 		total: totalBytes,
-		free:  min(freeBytes, totalBytes),
+		free:  min(max(freeBytes, 0), totalBytes),
 		order: order,
 		low:   middleAddr,
 		high:  middleAddr,
@@ -72,17 +80,25 @@ func (d *SimDevice) Total() int64 { return d.total }
 // Free returns what can still be had.
 func (d *SimDevice) Free() int64 { return d.free }
 
-// Malloc returns memory at an address that was never used before.
+// Malloc takes memory.
 func (d *SimDevice) Malloc(size int64) (uint64, bool) {
 	if size > d.free {
 		return 0, false
 	}
 	d.free -= size
+	if d.order == LikeDriver {
+		return d.chunks.take(uint64(size), &d.low), true
+	}
 	return d.address(size), true
 }
 
-// Release gives memory back.
-func (d *SimDevice) Release(_ uint64, size int64) { d.free += size }
+// Release gives it back.
+func (d *SimDevice) Release(addr uint64, size int64) {
+	d.free += size
+	if d.order == LikeDriver {
+		d.chunks.give(addr, uint64(size))
+	}
+}
 
 // Reserve returns addresses that were never used before.
 func (d *SimDevice) Reserve(size int64) (uint64, bool) { return d.address(size), true }
@@ -106,12 +122,15 @@ func (d *SimDevice) Unmap(_ uint64, size int64) { d.free += size }
 // above it, or below.
 func (d *SimDevice) Claim(addr uint64, mapped, reserved int64) {
 	d.free -= mapped
-	d.low = min(d.low, addr&^(addressAlign-1))
+	if addr >= roomBelow {
+		d.low = min(d.low, addr&^(chunkBytes-1))
+	}
 	d.high = max(d.high, addr+uint64(reserved))
 }
 
+// address returns addresses that were never used before.
 func (d *SimDevice) address(size int64) uint64 {
-	n := (uint64(size) + addressAlign - 1) &^ (addressAlign - 1)
+	n := alignUp(uint64(size), segmentRoundBytes)
 	switch d.order {
 	case Descending:
 		d.low -= n
@@ -122,8 +141,9 @@ func (d *SimDevice) address(size int64) uint64 {
 		d.slot++
 		return middleAddr + 1<<(slotBits+slotShift) + k<<slotShift
 	}
-	d.high = (d.high + addressAlign - 1) &^ (addressAlign - 1)
-	addr := d.high
-	d.high += n
+	addr := alignUp(d.high, segmentRoundBytes)
+	d.high = addr + n
 	return addr
 }
+
+func alignUp(n, to uint64) uint64 { return (n + to - 1) &^ (to - 1) }

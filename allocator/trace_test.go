@@ -2,9 +2,11 @@ package allocator
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -110,18 +112,25 @@ func numbers(fields []string) ([]int64, error) {
 	return v, nil
 }
 
-// setPools gives every event the pool of the segment that was at its address at
-// the end: these traces do not name the pools of events.
+// setPools gives every event the pool of the segment at its address, which the
+// dump names where the segment lived on to it; these traces do not name the pools
+// of events. A segment that was freed is taken to be of the default pool: the one
+// that came to lie at its address later need not be of the same.
 func (d *deviceTrace) setPools() {
-	s := d.segments
-	sort.Slice(s, func(i, j int) bool { return s[i].Addr < s[j].Addr })
-	for i := range d.events {
+	alive := slices.Clone(d.segments)
+	slices.SortFunc(alive, func(a, b SegmentInfo) int { return cmp.Compare(a.Addr, b.Addr) })
+	for i := len(d.events) - 1; i >= 0; i-- {
 		e := &d.events[i]
-		k := sort.Search(len(s), func(k int) bool { return s[k].Addr > e.addr }) - 1
-		if k >= 0 && e.addr < s[k].Addr+uint64(s[k].SizeBytes) {
-			e.pool = s[k].Pool
+		k := sort.Search(len(alive), func(k int) bool { return alive[k].Addr > e.addr }) - 1
+		if k < 0 || e.addr >= alive[k].Addr+uint64(alive[k].SizeBytes) {
+			continue
+		}
+		e.pool = alive[k].Pool
+		if e.action == 'g' {
+			alive = slices.Delete(alive, k, k+1)
 		}
 	}
+	slices.SortFunc(d.segments, func(a, b SegmentInfo) int { return cmp.Compare(a.Addr, b.Addr) })
 }
 
 // replayed counts what a replay met.
