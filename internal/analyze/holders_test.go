@@ -108,7 +108,7 @@ func TestHoldersJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"allocated_bytes":327197696`, `"by":"line"`, `"category":"graph pools"`, `"groups":[{"name":"workloads.py:`} {
+	for _, want := range []string{`"allocated_bytes":327197696`, `"by":"line"`, `"confidence":"high"`, `"category":"graph pools"`, `"groups":[{"name":"workloads.py:`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %s in %s", want, data)
 		}

@@ -51,3 +51,6 @@ func (s Severity) String() string { return [...]string{"info", "warning", "error
 
 // String returns the confidence as JSON has it.
 func (c Confidence) String() string { return [...]string{"low", "medium", "high"}[c] }
+
+// MarshalText writes the confidence as JSON shows it.
+func (c Confidence) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
