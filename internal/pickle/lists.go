@@ -22,7 +22,7 @@ type listCache struct {
 type knownList struct {
 	raw  []byte // from MARK to APPENDS, or a single GET and APPEND
 	v    value.Value
-	next uint32 // the list that followed when this one was met last: programs are loops
+	next [4]uint32 // the lists that followed this one, the last one first: programs are loops
 }
 
 const (
@@ -43,15 +43,31 @@ func (c *listCache) reset() {
 	c.bytes, c.last = 0, 0
 }
 
-// follow returns the list that came after the last one before, if it comes again.
-func (c *listCache) follow(b []byte) (*knownList, bool) {
-	next := c.known[c.last].next
-	k := &c.known[next]
-	if next == 0 || len(b) < len(k.raw) || !bytes.Equal(b[:len(k.raw)], k.raw) {
-		return nil, false
+// follow returns the list that b begins with if it came after the last one before.
+func (c *listCache) follow(b []byte) *knownList {
+	next := &c.known[c.last].next
+	for i, id := range next {
+		k := &c.known[id]
+		if id == 0 {
+			return nil
+		}
+		if len(b) < len(k.raw) || !bytes.Equal(b[:len(k.raw)], k.raw) {
+			continue
+		}
+		copy(next[1:i+1], next[:i])
+		next[0] = id
+		c.last = id
+		return k
 	}
-	c.last = next
-	return k, true
+	return nil
+}
+
+// met notes that list id came after the last one.
+func (c *listCache) met(id uint32) {
+	next := &c.known[c.last].next
+	copy(next[1:], next[:])
+	next[0] = id
+	c.last = id
 }
 
 // find returns the list with the bytes raw, and the hash with which to add it.
@@ -61,8 +77,7 @@ func (c *listCache) find(raw []byte) (*knownList, uint64) {
 	if !ok || !bytes.Equal(c.known[id].raw, raw) {
 		return nil, h
 	}
-	c.known[c.last].next = id
-	c.last = id
+	c.met(id)
 	return &c.known[id], h
 }
 
@@ -74,8 +89,7 @@ func (c *listCache) add(h uint64, raw []byte, v value.Value) {
 	c.known = append(c.known, knownList{raw: bytes.Clone(raw), v: v})
 	c.index[h] = id
 	c.bytes += len(raw)
-	c.known[c.last].next = id
-	c.last = id
+	c.met(id)
 }
 
 // scan returns how many bytes of b a list of nothing but GETs takes, 0 if it is none.
@@ -141,7 +155,7 @@ func (d *decoder) emptyList() error {
 // or not wholly in the window.
 func (d *decoder) knownAt(p int) (*knownList, error) {
 	rest := d.buf[p:d.end]
-	if known, ok := d.lists.follow(rest); ok {
+	if known := d.lists.follow(rest); known != nil {
 		return known, nil
 	}
 	if n := scan(rest); n > 0 {
