@@ -304,6 +304,57 @@ func TestMarksOfStacks(t *testing.T) {
 	}
 }
 
+func TestMarksOfFrames(t *testing.T) {
+	reader := newFrameReader(nil)
+	for _, c := range []struct {
+		file, name string
+		want       marks
+	}{
+		{"torch/amp/autocast_mode.py", "__exit__", inAutocastEnd},
+		{"torch/amp/autocast_mode.py", "__enter__", 0},
+		{"torch/amp/grad_scaler.py", "unscale_", inScaler},
+		{"torch/cuda/amp/grad_scaler.py", "scale", inScaler},
+		{"torch/cuda/graphs.py", "capture_begin", inGraph},
+		{"torch/nn/utils/clip_grad.py", "clip_grad_norm_", inClip},
+		{"torch/nn/parallel/replicate.py", "replicate", inReplicate},
+		{"torch/nn/parallel/scatter_gather.py", "scatter_kwargs", inData},
+		{"torch/nn/parallel/distributed.py", "_ddp_init_helper", inBuckets},
+		{"torch/nn/parallel/distributed.py", "forward", 0},
+		{"torch/nn/init.py", "kaiming_uniform_", inConvert},
+		{"torch/nn/modules/module.py", "to_empty", inConvert},
+		{"torch/nn/modules/module.py", "_load_from_state_dict", inLoad},
+		{"torch/utils/checkpoint.py", "recompute_fn", inRecompute | inBackward},
+		{"torch/utils/data/_utils/pin_memory.py", "do_one_step", inData},
+		{"torch/autograd/function.py", "backward", inBackward},
+		{"torch/_functorch/_aot_autograd/runtime_wrappers.py", "backward", inBackward},
+		{"torch/_tensor.py", "backward", inBackward},
+		{"torch/serialization.py", "load", inLoad},
+		{"torch/optim/adagrad.py", "__init__", inConstructor | inOptimizer | inOptimInit},
+		{"torch/optim/optimizer.py", "zero_grad", inZeroGrad},
+		{"torch/distributed/fsdp/_fully_shard/_fsdp_param.py", "_init_sharded_param", inShardInit},
+		{"torch/distributed/fsdp/_flat_param.py", "_alloc_padded_unsharded_flat_param", inUnshard},
+		{"torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py", "foreach_reduce", inReduce},
+		{"transformers/cache_utils.py", "update", inKVCache},
+		{"transformers/optimization.py", "step", inOptimizer},
+		{"transformers/modeling_utils.py", "_load_state_dict_into_meta_model", inLoad},
+		{"transformers/trainer.py", "_prepare_inputs", inData},
+		{"vllm/v1/worker/gpu_model_runner.py", "_allocate_kv_cache_tensors", inKVCache},
+		{"lightning/fabric/utilities/apply_func.py", "batch_to", inData},
+		{"deepspeed/runtime/zero/stage_1_and_2.py", "initialize_optimizer_states", inOptimizer | inOptimInit},
+		{"deepspeed/runtime/zero/stage_1_and_2.py", "_optimizer_step", inOptimizer},
+		{"deepspeed/runtime/zero/stage_1_and_2.py", "reduce_ipg_grads", inReduce},
+	} {
+		if got := reader.facts(frame(pkgs+c.file, 1, c.name)).marks; got != c.want {
+			t.Errorf("%s in %s: marks %b, want %b", c.name, c.file, got, c.want)
+		}
+	}
+	for name, want := range map[string]marks{"zero_grad": inZeroGrad, "__init__": inConstructor, "init_weights": inConvert, "collate_fn": inData, "forward": 0} {
+		if got := reader.facts(frame("/p/train.py", 1, name)).marks; got != want {
+			t.Errorf("the user's %s: marks %b, want %b", name, got, want)
+		}
+	}
+}
+
 func TestStepsThatEncloseThePass(t *testing.T) {
 	events := &snapshot.Events{HasTimes: true}
 	for us := range int64(40) {

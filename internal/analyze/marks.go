@@ -29,7 +29,6 @@ const (
 	inGraph                         // CUDA graph capture
 	inBLAS                          // a cuBLAS or cuBLASLt workspace is taken
 	inConvPlan                      // cuDNN workspace
-	inSaved                         // tensors saved for backward are packed
 	betweenSteps                    // annotations tell that no optimizer was running
 )
 
@@ -182,13 +181,15 @@ func nnMarks(file, name string) marks {
 	return 0
 }
 
+// optimizerMarks judges a frame of an optimizer's file. Most make their state in the
+// first step; Adagrad makes it in its constructor.
 func optimizerMarks(name string) marks {
 	switch name {
 	case "zero_grad":
 		return inZeroGrad
-	case "_init_group", "_init_state", "init_state", "init_state_dict", "__setstate__", "load_state_dict", "get_state_buffer", "_new_buffer":
+	case "__init__", "_init_group", "_init_state", "init_state", "init_state_dict", "__setstate__", "load_state_dict", "get_state_buffer", "_new_buffer":
 		return inOptimizer | inOptimInit
-	case "__init__", "add_param_group":
+	case "add_param_group":
 		return 0
 	}
 	return inOptimizer
@@ -200,8 +201,6 @@ func autogradMarks(file, name string) marks {
 		file == "autograd/__init__.py" && (name == "backward" || name == "grad" || name == "_make_grads"),
 		file == "autograd/function.py" && (name == "backward" || name == "vjp"):
 		return inBackward
-	case file == "autograd/graph.py" && (name == "pack" || name == "pack_hook" || name == "pack_to_cpu"):
-		return inSaved
 	}
 	return 0
 }
