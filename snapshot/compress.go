@@ -78,6 +78,7 @@ var codecs = []codec{
 	{"zstd", isZstd, openZstd},
 	{"xz", hasMagic("\xfd7zXZ\x00"), openXZ},
 	{"bzip2", isBzip2, openBzip2},
+	{"zip", isZip, openZip},
 }
 
 func hasMagic(magic string) func([]byte) bool {
@@ -209,7 +210,7 @@ func (s *stream) Close() {
 func (s *stream) SizeBytes() int64 { return s.in.n }
 
 func sniffCodec(r *bufio.Reader) *codec {
-	head, _ := r.Peek(16)
+	head, _ := r.Peek(512) // a zip archive has a name in it
 	for i := range codecs {
 		if codecs[i].is(head) {
 			return &codecs[i]

@@ -136,16 +136,13 @@ func identifyMagic(head []byte) (Identity, bool) {
 // identifyZip tells checkpoints, which torch.save writes as zip archives since
 // 1.6, from others by the name of the first file within.
 func identifyZip(head []byte) (Identity, bool) {
-	if len(head) < 30 || !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
-		return Identity{}, bytes.HasPrefix(head, []byte("PK\x05\x06")) // an empty archive falls to the end
-	}
-	n := int(head[26]) | int(head[27])<<8
-	name := string(head[30:min(30+n, len(head))])
-	base := name[strings.LastIndexByte(name, '/')+1:]
+	name, ok := zipFirstName(head)
 	switch {
+	case !ok:
+		return Identity{}, false
 	case bytes.Contains(head, []byte("/constants.pkl")) || bytes.Contains(head, []byte("/code/")):
 		return foreign("a TorchScript model (torch.jit.save)", checkpointHint), true
-	case base == "data.pkl" || base == "byteorder" || base == ".format_version" || base == "version":
+	case isTorchZip(name):
 		return foreign("a PyTorch checkpoint (torch.save)", checkpointHint), true
 	case strings.HasSuffix(name, ".npy"):
 		return foreign("NumPy arrays (.npz)", howToRecord), true

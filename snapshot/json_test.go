@@ -231,7 +231,7 @@ func TestJSONLikeEncodingJSON(t *testing.T) {
 func toAny[T any](v T) any { return v }
 
 // FuzzJSON: no input makes the reader fail otherwise than by its own errors, and
-// what encoding/json accepts is accepted and means the same.
+// what encoding/json accepts is accepted, to its end.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{`{"segments":[{"address":"0x7f0000000000","blocks":[]}]}`, `[1,-2.5e3,NaN,-Infinity,"\ud83d\ude00"]`, `{"a":{"b":[`, "\xef\xbb\xbf[]"} {
 		f.Add([]byte(s))
