@@ -119,7 +119,12 @@ func verifySets(a *Allocator, sum *tally) error {
 		}
 	}
 	var regions int64
+	end := uint64(0)
 	for _, r := range entries(&a.regions) {
+		if r.hi < end {
+			return fmt.Errorf("memory at %#x overlaps what is before it", r.hi)
+		}
+		end = r.hi + r.lo
 		regions += int64(r.lo)
 	}
 	if regions != sum.reserved {

@@ -4,7 +4,6 @@ import "math/bits"
 
 // Sizes fixed in every release of PyTorch since 1.13.
 const (
-	kib = 1 << 10
 	mib = 1 << 20
 
 	minBlockBytes     = 512      // every block size is a multiple of it, unless roundup divisions are set

@@ -31,4 +31,29 @@
 //
 // Addresses of segments are all that the algorithm takes from outside: they break
 // ties among free blocks of one size.
+//
+// # Other settings
+//
+// A Simulator is an Allocator that gets its own memory, from a Device, and so can
+// run under settings, limits and sizes of device that were never recorded:
+//
+//	settings, err := allocator.ParseConfig(allocator.Version{2, 11}, "expandable_segments:True")
+//	device := allocator.NewDevice(totalBytes, freeBytes, allocator.LikeDriver, 0)
+//	s := allocator.NewSimulator(settings.ForDevice(totalBytes), device)
+//	b, err := s.Malloc(requestedBytes, stream, pool)  // *OOMError when it fails
+//	err = s.Free(b)
+//	peak := s.Stats().PeakReserved
+//
+// When the device or a limit has no more, it does what PyTorch does, in its order:
+// garbage collection, the release of oversize blocks, then of all cached memory
+// after waiting for pending frees, and one more try. Of 88 real runs on an H200
+// under other settings and limits, predicted from recordings under the default
+// ones, 86 have the measured peak of reserved memory to the byte, the other two
+// within 0.4 %, and all have the measured number of retries and end out of memory
+// or not as the real ones did. 35 of them are a test of this package.
+//
+// What a recording does not determine, and a Simulator therefore assumes: the
+// addresses of new segments (see AddressOrder), the moments at which other streams
+// are done with a block (its FreeCompleted, or a forced wait), which thread comes
+// first, and a program that looks at its memory and acts on it.
 package allocator

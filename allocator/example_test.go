@@ -39,3 +39,36 @@ func ExampleAllocator_AllocAt() {
 	// 11 true <nil>
 	// 11 20 20
 }
+
+// Ask what a program would have reserved under other settings.
+func ExampleSimulator() {
+	for _, conf := range []string{"", "expandable_segments:True"} {
+		settings, err := allocator.ParseConfig(allocator.Newest, conf)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		const total = 16 << 30
+		s := allocator.NewSimulator(settings.ForDevice(total), allocator.NewDevice(total, total, allocator.LikeDriver, 0))
+		for size := int64(10 * mib); size <= 100*mib; size += 10 * mib {
+			b, err := s.Malloc(size, 0, allocator.PoolID{})
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			_ = s.Free(b)
+		}
+		fmt.Printf("%q: %d MiB reserved\n", conf, s.Stats().PeakReserved/mib)
+	}
+	// Output:
+	// "": 550 MiB reserved
+	// "expandable_segments:True": 100 MiB reserved
+}
+
+// A configuration that PyTorch refuses comes with its reason.
+func ExampleParseConfig() {
+	_, err := allocator.ParseConfig(allocator.Version{Major: 2, Minor: 8}, "max_split_size_mb:20")
+	fmt.Println(err)
+	// Output:
+	// PyTorch 2.8 refuses this configuration: RuntimeError: CachingAllocator option max_split_size_mb too small, must be > 20
+}

@@ -36,8 +36,6 @@ type cursor struct {
 	leaf, pos int
 }
 
-func (s *set) len() int { return s.n }
-
 // leafFor returns the leaf that holds (hi, lo), or would.
 func (s *set) leafFor(hi, lo uint64) int {
 	from, to := 1, len(s.first) // the first leaf holds all that is below the second

@@ -97,13 +97,13 @@ func TestAddrMapAgainstMap(t *testing.T) {
 		model := map[uint64]BlockID{}
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
 			addr := uint64(rapid.IntRange(0, 90).Draw(t, "address")) * 512
-			id, there := model[addr]
+			_, there := model[addr]
 			switch {
 			case rapid.Bool().Draw(t, "remove"):
 				m.remove(addr)
 				delete(model, addr)
 			case !there && addr != 0:
-				id = BlockID(rapid.IntRange(0, 1000).Draw(t, "id"))
+				id := BlockID(rapid.IntRange(0, 1000).Draw(t, "id"))
 				m.put(addr, id)
 				model[addr] = id
 			}

@@ -239,11 +239,12 @@ func TestGarbageCollection(t *testing.T) {
 func TestMaxSplitReleases(t *testing.T) {
 	cfg := Config{MaxSplitBytes: 50 * mib}
 	s := NewSimulator(cfg, NewDevice(300*mib, 300*mib, Ascending, 0))
+	var blocks []BlockID
 	for _, n := range []int64{60 * mib, 80 * mib, 100 * mib} {
-		defer func(b BlockID) { _ = s.Free(b) }(mustMalloc(t, s, n))
+		blocks = append(blocks, mustMalloc(t, s, n))
 	}
-	for _, seg := range s.Segments() {
-		if err := s.Free(s.At(seg.Addr)); err != nil {
+	for _, b := range blocks {
+		if err := s.Free(b); err != nil {
 			t.Fatal(err)
 		}
 	}
