@@ -106,8 +106,8 @@ func oddTotal(o timeline.Odd) int {
 	return o.FreeWithoutAlloc + o.Overlap + o.OutsideSegment + o.BadSize + o.EndMismatch
 }
 
-// oddTexts says what does not fit together in a recording, a line each.
-func oddTexts(o timeline.Odd) []string {
+// OddTexts says what does not fit together in a recording, a line each.
+func OddTexts(o timeline.Odd) []string {
 	var list []string
 	for _, v := range []struct {
 		n    int
@@ -124,4 +124,9 @@ func oddTexts(o timeline.Odd) []string {
 		}
 	}
 	return list
+}
+
+// NotShown is what no recording of the allocator can show.
+func NotShown() []string {
+	return []string{"the CUDA context and loaded kernels", "buffers of NCCL", "what other libraries allocate by themselves", "other processes on the device"}
 }

@@ -16,6 +16,7 @@ type Options struct {
 	Top              int   // rows of each list; 0 is 10
 	CapacityBytes    int64 // of the device, where the caller knows it; else 0
 	LimitBytes       int64 // what reserved memory was allowed to reach, where the caller knows it; else 0
+	OthersBytes      int64 // of other processes on the device when an allocation failed, where the caller knows it; else 0
 }
 
 // Explanation is everything that is known of one device of one recording.
@@ -42,7 +43,7 @@ type Window struct{ FromEvent, ToEvent int }
 // Explain answers every question about one device. An error tells that a moment of
 // opt is not in the recording.
 func Explain(tl *timeline.Timeline, sites *Sites, opt Options) (*Explanation, error) {
-	x := &Explanation{TL: tl, Sites: sites, Coverage: Cover(tl), OOMs: FindOOMs(tl), Steps: FindSteps(tl, sites)}
+	x := &Explanation{TL: tl, Sites: sites, Coverage: Cover(tl), OOMs: FindOOMs(tl, opt.OthersBytes), Steps: FindSteps(tl, sites)}
 	m := moments{tl: tl, steps: x.Steps, oom: x.OOMs.Fatal}
 	w, err := m.windowOf(opt.Since, opt.Until)
 	if err != nil {
@@ -136,4 +137,14 @@ func (x *Explanation) finding(rule string) *rules.Finding {
 		}
 	}
 	return nil
+}
+
+// Seconds returns the time of event i from the first event, and false where events
+// carry no time.
+func (x *Explanation) Seconds(i int) (float64, bool) {
+	e := x.TL.Dev.Events
+	if i < 0 || i >= e.Len() || e.At(0).TimeUS == 0 {
+		return 0, false
+	}
+	return float64(e.At(i).TimeUS-e.At(0).TimeUS) / 1e6, true
 }

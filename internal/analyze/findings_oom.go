@@ -50,6 +50,8 @@ func causeText(o *OOM) string {
 		return fmt.Sprintf("%s was free, of it %s on other streams and in other pools, which cannot serve it", units.FormatBytes(o.freeBytes()), units.FormatBytes(o.OtherStreamBytes+o.OtherPoolBytes))
 	case PendingFree:
 		return fmt.Sprintf("%s was freed already, but still in use on a stream", units.FormatBytes(o.PendingBytes))
+	case OtherProcess:
+		return fmt.Sprintf("other processes hold %s of the device", units.FormatBytes(o.MarginBytes))
 	}
 	return fmt.Sprintf("with all free memory taken together, %s was missing", units.FormatBytes(o.MarginBytes))
 }

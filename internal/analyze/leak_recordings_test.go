@@ -30,7 +30,7 @@ func leaksOf(t testing.TB, path string, f func(tl *timeline.Timeline, s Steps, r
 		tl := timeline.Build(rec, d)
 		steps := FindSteps(tl, sites)
 		opt := LeakOptions{DiedAt: -1}
-		if o := FindOOMs(tl).Fatal; o != nil {
+		if o := FindOOMs(tl, 0).Fatal; o != nil {
 			opt.DiedAt = o.Event
 		}
 		f(tl, steps, Leaks(tl, sites, steps, opt))

@@ -66,7 +66,9 @@ type OOMs struct {
 }
 
 // FindOOMs finds the failed allocations of tl, and the one that ended the run.
-func FindOOMs(tl *timeline.Timeline) OOMs {
+// othersBytes is what other processes held then, as the error's text has it; 0 where
+// that is not known.
+func FindOOMs(tl *timeline.Timeline, othersBytes int64) OOMs {
 	events := oomEvents(tl.Dev.Events)
 	r := OOMs{Count: len(events), Survived: len(events)}
 	if len(events) == 0 {
@@ -77,6 +79,9 @@ func FindOOMs(tl *timeline.Timeline) OOMs {
 		r.Fatal = examine(tl, last)
 		r.Fatal.AllocsAfter, r.Fatal.Certain = after, after == 0
 		r.Fatal.Cap = inferCap(tl, events)
+		if r.Fatal.Cause == TrueShortage && r.Fatal.Cap.Kind == DeviceCap && othersBytes >= r.Fatal.MarginBytes {
+			r.Fatal.Cause, r.Fatal.MarginBytes = OtherProcess, othersBytes
+		}
 		r.Survived--
 	}
 	return r

@@ -68,7 +68,7 @@ func (x *Explanation) oomVerdict(o *OOM) string {
 		fmt.Fprintf(&b, " The last request, %s, failed: %s.", units.FormatBytes(o.RequestBytes), causeText(o))
 		return b.String()
 	}
-	name := map[OOMCause]string{TrueShortage: "by true shortage", Fragmentation: "by fragmentation", Stranded: "with free memory stranded", PendingFree: "with freed memory still in use"}[o.Cause]
+	name := map[OOMCause]string{TrueShortage: "by true shortage", Fragmentation: "by fragmentation", Stranded: "with free memory stranded", PendingFree: "with freed memory still in use", OtherProcess: "because of other processes"}[o.Cause]
 	fmt.Fprintf(&b, "Out of memory %s%s: %s asked for at %s did not fit; %s.", name, within, units.FormatBytes(o.RequestBytes), x.Sites.Display(o.Stack), causeText(o))
 	if o.Cause == TrueShortage && len(x.Holders.Categories) > 0 {
 		c := x.Holders.Categories[0]

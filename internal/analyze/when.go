@@ -9,7 +9,6 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/internal/units"
-	"github.com/ullage-dev/ullage/snapshot"
 )
 
 // When names a moment of a recording. The zero When is none.
@@ -201,12 +200,4 @@ func stepsIn(s Steps, w window) (Steps, int) {
 	s.Bounds = s.Bounds[first:last]
 	s.Tail = max(min(s.Tail-first, s.Len()), 0)
 	return s, first
-}
-
-// secondsAt returns the time of event i from the first event, where events carry time.
-func secondsAt(e *snapshot.Events, i int) (float64, bool) {
-	if i < 0 || i >= e.Len() || e.At(0).TimeUS == 0 {
-		return 0, false
-	}
-	return float64(e.At(i).TimeUS-e.At(0).TimeUS) / 1e6, true
 }

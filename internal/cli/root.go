@@ -13,6 +13,7 @@ import (
 func factories() []func(*App) *cobra.Command {
 	return []func(*App) *cobra.Command{
 		newRules,
+		newExplain,
 		newCompletion,
 		newVersion,
 	}

@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/message"
+	"github.com/ullage-dev/ullage/internal/report"
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/term"
+	"github.com/ullage-dev/ullage/internal/timeline"
+	"github.com/ullage-dev/ullage/internal/units"
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+const explainLong = `Explain reads recordings of GPU memory, logs and error messages, and says what
+holds the memory, what leaks, whether it was fragmentation or true shortage, and
+what to change. Any form of a recording will do (pickle, JSON, the HTML of
+PyTorch's plotters; plain or compressed), and so will the text of an error, a
+whole log, memory_summary() or memory_stats(). Several files, or a folder, are
+taken for the ranks of one job and compared; - is standard input.
+
+Moments (--at, --since, --until) are an event (e1234), a step (s12), a time from
+the start (12.5s), or one of peak, oom and end. A step given to --at is the
+moment in it with the most allocated.
+
+  ullage explain oom.pickle
+  ullage explain train.log
+  ullage explain --at s12 --by tree run.pickle.gz
+  ullage explain --against before.pickle after.pickle
+  ullage explain --budget reserved=20GiB --fail-on leak,frag run.pickle`
+
+// explainFlags are the command's flags as they were given.
+type explainFlags struct {
+	at, since, until string
+	by               string
+	top              int
+	device           int
+	deviceMemory     string
+	against          string
+	failOn, budget   string
+	redact           bool
+	json, markdown   bool
+	verbose          bool
+}
+
+func newExplain(app *App) *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:     "explain FILE...",
+		Short:   "Say what holds the memory, what leaks, and why it ran out",
+		Long:    explainLong,
+		GroupID: groupRead,
+		Args:    atLeast(1, "a file, a folder, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := newExplainer(app, &f)
+			if err != nil {
+				return err
+			}
+			return e.run(cmd.Context(), args)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.at, "at", "", "take the accounting at this `moment` (default: the most allocated)")
+	fl.StringVar(&f.since, "since", "", "look only at what follows this `moment`")
+	fl.StringVar(&f.until, "until", "", "look only at what precedes this `moment`")
+	fl.StringVar(&f.by, "by", "line", "group what holds the memory by `what`: line, category, module, stack or tree")
+	fl.IntVar(&f.top, "top", 10, "rows of each list; -1 is all")
+	fl.IntVar(&f.device, "device", -1, "look only at this device `ordinal`")
+	fl.StringVar(&f.deviceMemory, "device-memory", "", "the device's `size`, to tell when a leak fills it")
+	fl.StringVar(&f.against, "against", "", "compare with this earlier `file`, by site")
+	fl.StringVar(&f.failOn, "fail-on", "", "exit with 3 on a finding of these `rules` (beginnings of ids, by commas)")
+	fl.StringVar(&f.budget, "budget", "", "exit with 3 when a peak is over its `budget`: reserved=20GiB,allocated=18GiB")
+	fl.BoolVar(&f.redact, "redact", false, "leave out paths and names of the program, for a public report")
+	fl.BoolVar(&f.json, "json", false, "print JSON")
+	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how exactly the recording was replayed, and every rank in full")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	return cmd
+}
+
+// explainer carries one run of the command.
+type explainer struct {
+	app  *App
+	f    *explainFlags
+	opt  analyze.Options
+	gate gate
+
+	mu     sync.Mutex
+	texts  []textResult
+	budget []report.BudgetJSON
+	failed []rules.Finding
+}
+
+// textResult is one text that was read.
+type textResult struct {
+	file   string
+	report *message.Report
+	result *analyze.TextResult
+}
+
+// explained is one device of one recording, explained.
+type explained struct {
+	row  analyze.RankRow
+	json report.DeviceJSON
+	text string
+}
+
+var groupings = map[string]analyze.By{"line": analyze.ByLine, "category": analyze.ByCategory, "module": analyze.ByModule, "stack": analyze.ByStack, "tree": analyze.ByTree}
+
+func newExplainer(app *App, f *explainFlags) (*explainer, error) {
+	e := &explainer{app: app, f: f, opt: analyze.Options{Top: f.top}}
+	for _, w := range []struct {
+		flag, text string
+		to         *analyze.When
+	}{{"at", f.at, &e.opt.At}, {"since", f.since, &e.opt.Since}, {"until", f.until, &e.opt.Until}} {
+		if w.text == "" {
+			continue
+		}
+		when, err := analyze.ParseWhen(w.text)
+		if err != nil {
+			return nil, usageErrorf("--%s: %w", w.flag, err)
+		}
+		*w.to = when
+	}
+	var ok bool
+	if e.opt.By, ok = groupings[f.by]; !ok {
+		return nil, usageErrorf("--by: %q is not one of line, category, module, stack, tree", f.by)
+	}
+	if f.deviceMemory != "" {
+		n, err := units.ParseBytes(f.deviceMemory)
+		if err != nil {
+			return nil, usageErrorf("--device-memory: %w", err)
+		}
+		e.opt.CapacityBytes = n
+	}
+	var err error
+	e.gate, err = parseGate(f.failOn, f.budget)
+	return e, err
+}
+
+func (e *explainer) run(ctx context.Context, args []string) error {
+	in, err := e.app.resolve(args)
+	if err != nil {
+		return err
+	}
+	for _, note := range in.notes {
+		e.app.Warn("%s", note)
+	}
+	recordings, err := e.read(ctx, in.files)
+	if err != nil {
+		return err
+	}
+	if e.f.against != "" {
+		return e.compare(ctx, recordings)
+	}
+	var devices []explained
+	for _, rec := range recordings {
+		list, err := e.explain(rec)
+		if err != nil {
+			return err
+		}
+		devices = append(devices, list...)
+	}
+	if err := e.print(devices); err != nil {
+		return err
+	}
+	return e.verdict()
+}
+
+// read reads all files, two at a time. Texts go to e.texts.
+func (e *explainer) read(ctx context.Context, files []snapshot.File) ([]*snapshot.Recording, error) {
+	var recordings []*snapshot.Recording
+	for rec, err := range snapshot.ReadFiles(files, 2, func(f snapshot.File) (*snapshot.Recording, error) { return e.readFile(ctx, f.Path) }) {
+		switch {
+		case err != nil:
+			return nil, err
+		case rec != nil:
+			recordings = append(recordings, rec)
+		}
+	}
+	return recordings, nil
+}
+
+// readFile reads one file. A text is kept in e.texts, and nil is returned for it.
+func (e *explainer) readFile(ctx context.Context, name string) (*snapshot.Recording, error) {
+	f, size, err := e.app.open(name, interruptible(ctx, e.app.Stdin))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	bar := term.NewProgress(e.app.Stderr, e.app.ErrLook(), e.app.Now, "reading "+base(name), size)
+	defer bar.End()
+	in, err := snapshot.Open(bar.Reader(&cancelReader{ctx, f}), snapshot.Options{Name: e.shown(name)})
+	if err != nil {
+		return nil, inputError(err)
+	}
+	defer in.Close()
+	if in.IsText() {
+		return nil, e.readText(name, in.Text())
+	}
+	rec, err := in.Recording()
+	if err != nil {
+		return nil, inputError(err)
+	}
+	if t := rec.Truncated; t != nil {
+		e.app.Warn("%s breaks off after %s (%s); what came before is used", e.shown(name), units.FormatBytes(t.Offset), t.Reason)
+	}
+	if e.f.redact {
+		rec = analyze.Redact(rec)
+	}
+	return rec, nil
+}
+
+// shown is how a file is named in the output.
+func (e *explainer) shown(name string) string {
+	switch {
+	case name == "-":
+		return "standard input"
+	case e.f.redact:
+		return "recording"
+	}
+	return name
+}
+
+func (e *explainer) readText(name string, r io.Reader) error {
+	rep, err := message.Parse(r, message.Options{})
+	if err != nil {
+		return inputError(fmt.Errorf("%s: %w", e.shown(name), err))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.texts = append(e.texts, textResult{e.shown(name), rep, analyze.Text(rep)})
+	return nil
+}
+
+// cancelReader ends with the context's error once it is cancelled.
+type cancelReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *cancelReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// explain explains every device of a recording, the devices side by side.
+func (e *explainer) explain(rec *snapshot.Recording) ([]explained, error) {
+	sites := analyze.NewSites(rec)
+	devices := e.devicesOf(rec)
+	if len(devices) == 0 {
+		return nil, inputError(fmt.Errorf("%s: %s", rec.Source.Name, e.noDevice(rec)))
+	}
+	out := make([]explained, len(devices))
+	errs := make([]error, len(devices))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 2)
+	for i, dev := range devices {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			out[i], errs[i] = e.explainDevice(timeline.Build(rec, dev), sites)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, usageErrorf("%s: %w", rec.Source.Name, err)
+		}
+	}
+	return out, nil
+}
+
+func (e *explainer) devicesOf(rec *snapshot.Recording) []*snapshot.Device {
+	if e.f.device < 0 {
+		return rec.Devices
+	}
+	var list []*snapshot.Device
+	for _, d := range rec.Devices {
+		if d.Index == e.f.device && d.Kind == snapshot.GPU {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+func (e *explainer) noDevice(rec *snapshot.Recording) string {
+	if len(rec.Devices) == 0 {
+		return "the recording is empty: no segments and no events on any device; was _record_memory_history called before the first use of CUDA?"
+	}
+	var names []string
+	for _, d := range rec.Devices {
+		names = append(names, report.DeviceName(d))
+	}
+	return fmt.Sprintf("no GPU %d in this recording, which has %s", e.f.device, strings.Join(names, ", "))
+}
+
+func (e *explainer) explainDevice(tl *timeline.Timeline, sites *analyze.Sites) (explained, error) {
+	x, err := analyze.Explain(tl, sites, e.joined())
+	if err != nil {
+		return explained{}, err
+	}
+	e.mu.Lock()
+	e.budget = append(e.budget, e.gate.check(x)...)
+	if f, ok := e.gate.matches(x.Findings); ok {
+		e.failed = append(e.failed, f)
+	}
+	e.mu.Unlock()
+	out := explained{row: x.Row()}
+	if e.f.json {
+		out.json = report.NewDeviceJSON(x)
+		return out, nil
+	}
+	var b bytes.Buffer
+	o := report.ExplainOptions{Verbose: e.f.verbose, Markdown: e.f.markdown}
+	err = report.Explanation(&b, e.app.OutLook(), x, o)
+	out.text = b.String()
+	return out, err
+}
+
+// joined adds what the texts beside a recording tell of the device.
+func (e *explainer) joined() analyze.Options {
+	opt := e.opt
+	for _, t := range e.texts {
+		for _, o := range t.result.OOMs {
+			opt.CapacityBytes = max(opt.CapacityBytes, o.Account.CapacityBytes)
+			opt.LimitBytes = max(opt.LimitBytes, o.Account.LimitBytes)
+			opt.OthersBytes = max(opt.OthersBytes, o.Account.OthersBytes)
+		}
+	}
+	return opt
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// inputs are the files that a command was given: a folder stands for the recordings
+// of one job in it.
+type inputs struct {
+	files []snapshot.File
+	notes []string // what was left out of a folder, and why
+}
+
+// resolve looks at the arguments: files, folders, or - for standard input.
+func (a *App) resolve(args []string) (*inputs, error) {
+	in := new(inputs)
+	var named []string
+	for _, arg := range args {
+		if arg == "-" {
+			named = append(named, arg)
+			continue
+		}
+		info, err := a.Files.Stat(arg)
+		if err != nil {
+			return nil, inputError(err)
+		}
+		if !info.IsDir() {
+			named = append(named, arg)
+			continue
+		}
+		if err := in.addFolder(a, arg); err != nil {
+			return nil, inputError(err)
+		}
+	}
+	ranks := snapshot.RanksOf(named)
+	for i, name := range named {
+		rank := -1
+		if len(named) > 1 {
+			rank = ranks[i]
+		}
+		in.files = append(in.files, snapshot.File{FileInfo: snapshot.FileInfo{Path: name}, Rank: rank, Step: -1})
+	}
+	return in, nil
+}
+
+// addFolder adds the best set of recordings of a folder: one job at one occasion.
+func (in *inputs) addFolder(a *App, dir string) error {
+	found, err := snapshot.FindFiles(folder{a.Files, dir}, ".")
+	if err != nil {
+		return renamed(err, dir)
+	}
+	set := snapshot.GroupFiles(found.Files)[0]
+	for _, f := range set.Files {
+		f.Path = filepath.Join(dir, filepath.FromSlash(f.Path))
+		in.files = append(in.files, f)
+	}
+	in.notes = append(in.notes, set.Notes...)
+	if len(found.Skipped) > 0 {
+		in.notes = append(in.notes, "passed over: "+snapshot.SkippedNote(found.Skipped))
+	}
+	return nil
+}
+
+// renamed gives an error about the root of a folder the name that the user knows.
+func renamed(err error, dir string) error {
+	if e, ok := err.(*snapshot.NoRecordingsError); ok {
+		e.Dir = dir
+	}
+	return err
+}
+
+// folder is a folder of Files as a file system, rooted there.
+type folder struct {
+	files Files
+	root  string
+}
+
+func (d folder) at(op, name string) (string, error) {
+	if !fs.ValidPath(name) {
+		return "", &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	return filepath.Join(d.root, filepath.FromSlash(path.Clean(name))), nil
+}
+
+func (d folder) Open(name string) (fs.File, error) {
+	p, err := d.at("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return d.files.Open(p)
+}
+
+func (d folder) Stat(name string) (fs.FileInfo, error) {
+	p, err := d.at("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return d.files.Stat(p)
+}
+
+func (d folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	p, err := d.at("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	return d.files.ReadDir(p)
+}
+
+// open opens one input, and tells its size, 0 where that is unknown.
+func (a *App) open(name string, stdin io.Reader) (io.ReadCloser, int64, error) {
+	if name == "-" {
+		return io.NopCloser(stdin), 0, nil
+	}
+	f, err := a.Files.Open(name)
+	if err != nil {
+		return nil, 0, inputError(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, inputError(err)
+	}
+	return f, info.Size(), nil
+}
+
+// base is the last part of a path of any system.
+func base(name string) string {
+	return name[strings.LastIndexAny(name, `/\`)+1:]
+}

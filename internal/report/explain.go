@@ -1,0 +1,236 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/term"
+	"github.com/ullage-dev/ullage/internal/units"
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// ExplainOptions say how much to print.
+type ExplainOptions struct {
+	Verbose  bool // the replay's own figures too
+	Markdown bool
+}
+
+// Explanation prints what is known of one device: the verdict first, then the
+// evidence, then what to do.
+func Explanation(w io.Writer, l term.Look, x *analyze.Explanation, o ExplainOptions) error {
+	p := newPage(l, o.Markdown)
+	p.x, p.o = x, o
+	p.verdict()
+	p.coverage()
+	p.accounting()
+	p.holders()
+	p.findings()
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// Title names a device of a recording: "oom.pickle, rank 3, GPU 0".
+func Title(x *analyze.Explanation) string {
+	parts := []string{x.TL.Rec.Source.Name}
+	if r := x.TL.Rec.Source.Rank; r >= 0 {
+		parts = append(parts, fmt.Sprintf("rank %d", r))
+	}
+	return strings.Join(append(parts, DeviceName(x.TL.Dev)), ", ")
+}
+
+// DeviceName names a device: "GPU 0", "pinned host memory".
+func DeviceName(d *snapshot.Device) string {
+	if d.Kind == snapshot.Host {
+		return "pinned host memory"
+	}
+	return fmt.Sprintf("GPU %d", d.Index)
+}
+
+func (p *page) verdict() {
+	style := map[analyze.VerdictKind]term.Style{analyze.OutOfMemory: term.Red, analyze.Leaking: term.Red, analyze.Wasting: term.Yellow, analyze.Healthy: term.Green}[p.x.Verdict.Kind]
+	p.title(Title(p.x))
+	p.strong(style, p.x.Verdict.Text)
+}
+
+func (p *page) coverage() {
+	x, c := p.x, &p.x.Coverage
+	p.heading("What was recorded")
+	if c.Events == 0 {
+		p.text(2, "No events, only the state at the dump.")
+	} else {
+		p.text(2, fmt.Sprintf("%s events%s, %s allocations, %s. %s", units.FormatCount(int64(c.Events)), p.span(), units.FormatCount(int64(c.Allocs)), p.stacks(), beginnings[c.Begins]))
+	}
+	p.text(2, p.steps())
+	if x.Window != nil {
+		p.text(2, fmt.Sprintf("Looked at: events e%d to e%d.", max(x.Window.FromEvent, 0), x.Window.ToEvent))
+	}
+	p.text(2, "Settings: "+settingsText(x.TL.Rec.Settings)+".")
+	p.text(2, "Not in a recording: "+strings.Join(analyze.NotShown(), ", ")+".")
+	if p.o.Verbose {
+		p.replay()
+	}
+	for _, warning := range x.TL.Rec.Warnings {
+		p.text(2, "Note: "+warning+".")
+	}
+}
+
+var beginnings = map[analyze.Beginning]string{
+	analyze.FromFirst:  "Complete: it begins before the first allocation.",
+	analyze.MidRun:     "It begins while memory was in use.",
+	analyze.RingCut:    "The beginning is lost: the ring was full.",
+	analyze.RingLikely: "The beginning is missing: the ring was probably full.",
+}
+
+func (p *page) span() string {
+	c := &p.x.Coverage
+	if c.LastTimeUS <= c.FirstTimeUS {
+		return ""
+	}
+	return " in " + units.FormatDuration(time.Duration(c.LastTimeUS-c.FirstTimeUS)*time.Microsecond)
+}
+
+func (p *page) stacks() string {
+	c := &p.x.Coverage
+	kind := "Python stacks"
+	if c.Cpp {
+		kind = "Python and C++ stacks"
+	}
+	if c.WithStack == 0 {
+		return "without stacks"
+	}
+	return fmt.Sprintf("%s with %s", units.FormatShare(int64(c.WithStack), int64(c.Allocs)), kind)
+}
+
+func (p *page) steps() string {
+	s := p.x.Steps
+	if s.Len() == 0 {
+		return "Steps: none found. " + capital(s.Why)
+	}
+	return fmt.Sprintf("Steps: s0 to s%d, by %s (%s confidence). %s", s.Len()-1, s.Source, s.Confidence, capital(s.Why))
+}
+
+// replay prints how far the simulated allocator agrees with the recording.
+func (p *page) replay() {
+	r := p.x.TL.Replay
+	text := fmt.Sprintf("Replay: %s of %s allocations at their recorded address (%s).", units.FormatCount(int64(r.Equal)), units.FormatCount(int64(r.Allocs)), units.FormatShare(int64(r.Equal), int64(r.Allocs)))
+	if r.First >= 0 && r.Allocs > 0 {
+		text += fmt.Sprintf(" The first difference is event e%d.", r.First)
+	}
+	p.text(2, text)
+}
+
+func settingsText(s *snapshot.Settings) string {
+	switch {
+	case s == nil:
+		return "not in this file (torch before 2.3)"
+	case s.Conf == "":
+		return "PyTorch's defaults"
+	}
+	return s.Conf
+}
+
+func (p *page) accounting() {
+	x, a := p.x, &p.x.Accounting
+	p.heading(fmt.Sprintf("Memory at %s", p.moment(a.Event)))
+	t := newGrid("what", ">bytes", ">share", "meaning")
+	row := func(name string, bytes int64, note string) {
+		t.row(name, units.FormatBytes(bytes), units.FormatShare(bytes, a.ReservedBytes), note)
+	}
+	row("requested", a.RequestedBytes, "what the program asked for and holds")
+	row("rounding", a.RoundingBytes, "what the allocator gave beyond that")
+	row("pending free", a.PendingFreeBytes, "freed, still in use on a stream")
+	row("cached free", a.CachedBytes, p.cachedNote())
+	row("reserved", a.ReservedBytes, "what PyTorch holds of the device")
+	p.grid(t)
+	pk := x.Peak
+	p.text(2, fmt.Sprintf("Peaks: requested %s at e%d, allocated %s at e%d, reserved %s at e%d.", units.FormatBytes(pk.Requested.Bytes), pk.Requested.Event,
+		units.FormatBytes(pk.Allocated.Bytes), pk.Allocated.Event, units.FormatBytes(pk.Reserved.Bytes), pk.Reserved.Event))
+}
+
+func (p *page) cachedNote() string {
+	var largest, whole int64
+	for _, g := range p.x.Accounting.Free {
+		largest, whole = max(largest, g.LargestBytes), whole+g.WholeBytes
+	}
+	if p.x.Accounting.CachedBytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("largest piece %s; empty_cache would return %s", units.FormatBytes(largest), units.FormatBytes(whole))
+}
+
+// moment names an event: "e51107 (the peak of allocated memory, step 8, 2.87 s)".
+func (p *page) moment(event int) string {
+	if event < 0 {
+		return "the beginning"
+	}
+	var notes []string
+	if event == p.x.Peak.Allocated.Event {
+		notes = append(notes, "the most allocated")
+	}
+	if k := p.x.Steps.Of(event); k >= 0 && k < p.x.Steps.Len() {
+		notes = append(notes, fmt.Sprintf("step s%d", k))
+	}
+	if s, ok := p.x.Seconds(event); ok {
+		notes = append(notes, fmt.Sprintf("%.2fs", s))
+	}
+	if len(notes) == 0 {
+		return fmt.Sprintf("e%d", event)
+	}
+	return fmt.Sprintf("e%d (%s)", event, strings.Join(notes, ", "))
+}
+
+func (p *page) holders() {
+	h := p.x.Holders
+	if h.AllocatedBytes == 0 {
+		return
+	}
+	p.heading(fmt.Sprintf("Who holds the %s in %s blocks", units.FormatBytes(h.AllocatedBytes), units.FormatCount(int64(h.Blocks))))
+	t := newGrid(">bytes", ">share", "category", "how that is known")
+	for _, c := range h.Categories {
+		why := ""
+		if len(c.Reasons) > 0 {
+			why = fmt.Sprintf("%s confidence: %s", c.Confidence, c.Reasons[0].Text)
+		}
+		t.row(units.FormatBytes(c.Bytes), units.FormatShare(c.Bytes, h.AllocatedBytes), c.Category.String(), why)
+	}
+	p.grid(t)
+	p.groups(h)
+}
+
+func (p *page) groups(h *analyze.HolderReport) {
+	p.line("")
+	if h.Tree != nil {
+		p.tree(term.Tree{Total: h.AllocatedBytes, Bar: 10, Indent: 2}, treeNode(h.Tree))
+		return
+	}
+	t := newGrid(">bytes", ">share", ">blocks", "mostly", "where")
+	for _, g := range h.Groups {
+		t.row(units.FormatBytes(g.Bytes), units.FormatShare(g.Bytes, h.AllocatedBytes), units.FormatCount(int64(g.Blocks)), g.Category.String(), g.Name)
+	}
+	p.grid(t)
+}
+
+func treeNode(n *analyze.HolderNode) term.Node {
+	out := term.Node{Label: n.Name, Bytes: n.Bytes}
+	for _, c := range n.Children {
+		out.Children = append(out.Children, treeNode(c))
+	}
+	return out
+}
+
+func (p *page) findings() {
+	if len(p.x.Findings) == 0 {
+		return
+	}
+	p.heading("Findings and what to do")
+	for i := range p.x.Findings {
+		f := &p.x.Findings[i]
+		if i > 0 {
+			p.line("")
+		}
+		p.finding(f)
+	}
+}
