@@ -11,11 +11,15 @@ import (
 // into logs: with the escape character, as "^[[31m", as "\x1b[31m" and "\u001b[31m"
 // written out, and the bare "[31m" that is left where the escape character was lost.
 func stripANSI(b []byte) []byte {
-	if bytes.IndexByte(b, 0x1b) < 0 && bytes.IndexByte(b, '[') < 0 {
+	first := 0
+	for first < len(b) && escape(b[first:]) == 0 {
+		first++
+	}
+	if first == len(b) {
 		return b
 	}
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); {
+	out := append(make([]byte, 0, len(b)), b[:first]...)
+	for i := first; i < len(b); {
 		if n := escape(b[i:]); n > 0 {
 			i += n
 			continue

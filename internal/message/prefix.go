@@ -120,7 +120,7 @@ func (p *prefixed) setLabel(s string) {
 
 func (p *prefixed) setTime(s string) {
 	if p.time == "" {
-		p.time = strings.TrimSpace(s)
+		p.time = strings.Trim(s, " :")
 	}
 }
 

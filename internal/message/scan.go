@@ -64,12 +64,23 @@ func (s *scanner) handle(at int) int {
 	v := &view{s: s, start: start, load: start}
 	v.more()
 	next := v.lines[0].next
-	if !s.dealWith(v, start, false) && v.lines[0].key == "" {
-		if above := s.wrappedAbove(start); above < start {
-			s.dealWith(&view{s: s, start: above, load: above}, start, true)
-		}
+	above := start
+	if v.lines[0].bare {
+		above = s.wrappedAbove(start)
+	}
+	wrapped := func() bool {
+		return above < start && s.dealWith(&view{s: s, start: above, load: above}, start, true)
+	}
+	if !(startsLate(v.lines[0].text) && wrapped()) && !s.dealWith(v, start, false) {
+		wrapped()
 	}
 	return max(next, at+1)
+}
+
+// startsLate reports whether a line begins in the middle of "CUDA out of memory".
+func startsLate(text []byte) bool {
+	t := trimPanel(text)
+	return bytes.HasPrefix(t, []byte("out of memory")) || bytes.HasPrefix(t, []byte("of memory")) || bytes.HasPrefix(t, []byte("memory."))
 }
 
 // dealWith deals with the lines of a view up to the one that begins at last. It
@@ -146,15 +157,15 @@ func (v *view) use(i, n int) {
 
 // entry is a line, taken out of JSON and HTML, without colours and prefixes.
 type entry struct {
-	text []byte
-	src  Source
-	time string
-	key  string // what lines of one process have in common
-	at   int    // where its line begins in the window
-	next int    // where the next line begins
-	cut  bool   // the line is longer than the limit
-	wide bool   // the line is as wide as a terminal, so that it may go on in the next
-	bare bool   // the line has no prefix: it may be what a terminal wrapped
+	text  []byte
+	src   Source
+	time  string
+	key   string // what lines of one process have in common
+	at    int    // where its line begins in the window
+	next  int    // where the next line begins
+	cut   bool   // the line is longer than the limit
+	width int    // of the line, in bytes
+	bare  bool   // the line has no prefix: it may be what a terminal wrapped
 }
 
 // view is the lines from one on, read as they are asked for.
@@ -208,7 +219,7 @@ func expand(line []byte, at, next int, cut bool) []entry {
 	list := make([]entry, 0, len(u.lines))
 	for _, l := range u.lines {
 		in := stripPrefix(stripANSI(l))
-		e := entry{text: in.text, src: merge(outer.src, in.src), time: outer.time, at: at, next: next, cut: cut, wide: len(line) >= minTerminal, bare: len(outer.text) == len(plain)}
+		e := entry{text: in.text, src: merge(outer.src, in.src), time: outer.time, at: at, next: next, cut: cut, width: len(line), bare: len(outer.text) == len(plain)}
 		if u.rank >= 0 && e.src.Rank < 0 {
 			e.src.Rank = u.rank
 		}
@@ -266,10 +277,10 @@ func (j *joined) row(at int) int {
 	return j.rows[len(j.rows)-1]
 }
 
-// join squeezes line i and up to ahead lines of the same process after it. A line
-// without a prefix goes with the line directly before it: terminals that wrap do
-// not repeat prefixes.
-func (v *view) join(i, ahead int) *joined {
+// join squeezes line i and up to ahead lines of the same process after it, as long
+// as more allows. A line without a prefix goes with the line directly before it:
+// terminals that wrap do not repeat prefixes.
+func (v *view) join(i, ahead int, more func(j *joined, e *entry) bool) *joined {
 	j := &joined{}
 	key, last := v.lines[i].key, i-1
 	for k := i; k <= i+ahead; k++ {
@@ -288,7 +299,7 @@ func (v *view) join(i, ahead int) *joined {
 		}
 		j.ends = append(j.ends, len(j.text))
 		j.rows = append(j.rows, k)
-		if len(j.text) > 8<<10 {
+		if len(j.text) > 8<<10 || !more(j, e) {
 			break
 		}
 	}
@@ -300,7 +311,7 @@ func (v *view) join(i, ahead int) *joined {
 func (v *view) joinWrapped(i, ahead int) *joined {
 	j := &joined{text: squeeze(nil, v.lines[i].text)}
 	j.ends, j.rows = []int{len(j.text)}, []int{i}
-	for k := i; k < i+ahead && v.lines[k].wide; k++ {
+	for k := i; k < i+ahead && v.lines[k].width >= minTerminal && v.lines[k].width < maxTerminal; k++ {
 		e, ok := v.get(k + 1)
 		if !ok || !e.bare {
 			break

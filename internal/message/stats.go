@@ -21,14 +21,14 @@ func (s *scanner) stats(v *view, i int) int {
 	if !bytes.Contains(text, []byte("allocated_bytes")) && !bytes.Contains(text, []byte("reserved_bytes")) {
 		return 0
 	}
-	from := s.openBrace(v, i)
-	end := min(len(s.buf), from+lookahead)
-	raw := stripANSI(s.buf[from:end])
-	if escapedQuotes(raw) {
-		raw = unescape(raw)
+	inner, outer := s.openBraces(v, i)
+	if inner < 0 {
+		return 0
 	}
-	l := &statsLexer{b: raw, values: map[string]int64{}}
-	l.run()
+	l, from := s.lexStats(outer), outer
+	if !l.enough() && inner != outer { // a dictionary in a string of another
+		l, from = s.lexStats(inner), inner
+	}
 	if !l.enough() {
 		return 0
 	}
@@ -40,36 +40,41 @@ func (s *scanner) stats(v *view, i int) int {
 	return s.linesUntil(v, i, from+l.i)
 }
 
-func escapedQuotes(b []byte) bool { return bytes.Contains(b[:min(len(b), 4096)], []byte(`\"`)) }
+func (s *scanner) lexStats(from int) *statsLexer {
+	l := &statsLexer{b: s.buf[from:min(len(s.buf), from+lookahead)], values: map[string]int64{}}
+	l.run()
+	return l
+}
 
-// openBrace finds the brace that opens the dictionary which line i is in: on the
-// line itself, or above it where it was printed over several lines.
-func (s *scanner) openBrace(v *view, i int) int {
-	at := v.lines[i].at
-	end := s.lineEnd(at, min(len(s.buf), at+lookahead))
-	word := at + max(0, bytes.Index(s.buf[at:end], []byte("d_bytes")))
-	depth, open := 0, at
-	for k := word; k > max(0, word-lookahead/2, int(s.done-s.base)); k-- {
+// openBraces finds the innermost and the outermost bracket that opens a dictionary
+// which line i is in: on the line itself, or above it where it was printed over
+// several lines; -1 if there is none.
+func (s *scanner) openBraces(v *view, i int) (inner, outer int) {
+	start := v.lines[i].at
+	end := s.lineEnd(start, min(len(s.buf), start+lookahead))
+	word := start + max(0, bytes.Index(s.buf[start:end], []byte("d_bytes")))
+	depth := 0
+	inner, outer = -1, -1
+	for k := word; k > max(-1, word-lookahead/2, int(s.done-s.base)-1); k-- {
 		switch s.buf[k] {
 		case '}':
 			depth++
 		case '{':
-			if depth > 0 {
-				depth--
-				continue
+			if depth--; depth < 0 {
+				outer, depth = k, 0
+				inner = max(inner, k)
 			}
-			open = k
 		case '\n':
-			if k < at && open != at && depth == 0 && !statLine(s.buf[k+1:s.lineEnd(k+1, len(s.buf))]) {
-				return open
+			if !statLine(s.buf[k+1:s.lineEnd(k+1, min(len(s.buf), k+1+maxTerminal))]) || outer >= 0 && depth == 0 && k < start-1 {
+				return inner, outer
 			}
 		case '(': // OrderedDict([('active.all.allocated', 1), …
-			if bytes.HasSuffix(s.buf[:k], []byte("OrderedDict")) {
-				return k
+			if outer < 0 && bytes.HasSuffix(s.buf[:k], []byte("OrderedDict")) {
+				return k, k
 			}
 		}
 	}
-	return open
+	return inner, outer
 }
 
 // statLine reports whether a line can be within a dictionary.
@@ -112,7 +117,7 @@ const (
 
 func (l *statsLexer) run() {
 	for l.i < len(l.b) && len(l.values) < maxStatValues && l.depth < maxStatDepth {
-		if l.started && l.depth == 0 {
+		if l.started && l.depth <= 0 || l.i > 4096 && len(l.values) == 0 {
 			return
 		}
 		switch c := l.b[l.i]; {
@@ -120,6 +125,10 @@ func (l *statsLexer) run() {
 			l.quoted(c)
 		case isDigit(c) || c == '-':
 			l.number()
+		case c == 0x1b:
+			l.i += max(1, escape(l.b[l.i:]))
+		case c == '\\': // a dictionary in a string of JSON
+			l.i++
 		default:
 			l.punctuation(c)
 			l.i++
@@ -158,7 +167,7 @@ func (l *statsLexer) quoted(q byte) {
 	if n < 0 {
 		return
 	}
-	l.key, l.hasKey = string(l.b[l.i:l.i+n]), true
+	l.key, l.hasKey = strings.TrimSuffix(string(l.b[l.i:l.i+n]), `\`), true
 	l.i += n + 1
 }
 

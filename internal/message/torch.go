@@ -23,35 +23,52 @@ const maxMessageLines = 40
 
 // torch reads an out-of-memory message that begins in line i.
 func (s *scanner) torch(v *view, i int) int {
-	if !mayBeTorch(v.lines[i].text) {
-		return 0
-	}
-	j := v.join(i, maxMessageLines)
+	j := v.join(i, maxMessageLines, mayGoOn)
 	o, begin, end := parseOOM(j.text)
 	if o == nil || j.row(begin) != i {
 		return 0
 	}
 	last := j.row(end - 1)
-	s.addOOM(v, i, o, string(j.text[begin:end]))
+	s.addOOM(v, i, o)
 	return last - i + 1
 }
 
-func mayBeTorch(text []byte) bool {
-	for _, w := range []string{"of memory", "tried", "memory", "capac"} {
-		if containsFold(text, w) {
+// minWrapped is the width of a line that may go on in the next: panels of 60 columns
+// were seen, and the last word may be long.
+const minWrapped = 44
+
+// mayGoOn reports whether a message may go on after line e: the line is as wide as
+// what terminals and panels wrap, and the text so far looks like one. The message of
+// cudaMallocAsync is a table of short lines.
+func mayGoOn(j *joined, e *entry) bool {
+	if !anchored(j.text) && (len(j.ends) > 2 || !mayAnchor(j.text)) {
+		return false
+	}
+	return e.width >= minWrapped && e.width < maxTerminal || bytes.Contains(j.text, []byte(asyncAnchor))
+}
+
+var anchors = [][]byte{[]byte(triedAnchor), []byte(asyncAnchor), []byte(mpsAnchor), []byte(totalAnchor), []byte(bareAnchor)}
+
+// anchored reports whether t has an anchor.
+func anchored(t []byte) bool {
+	for _, a := range anchors {
+		if bytes.Contains(t, a) {
 			return true
 		}
 	}
 	return false
 }
 
-func containsFold(b []byte, w string) bool {
-	for i := 0; i+len(w) <= len(b); i++ {
-		if lower(b[i]) == w[0] && hasFold(b[i:], w) {
-			return true
+// mayAnchor reports whether the end of t may be the start of an anchor.
+func mayAnchor(t []byte) bool {
+	for _, a := range anchors {
+		for n := len(a) - 1; n > 0; n-- {
+			if bytes.HasSuffix(t, a[:n]) {
+				return true
+			}
 		}
 	}
-	return false
+	return len(t) > 0 && t[len(t)-1]-'A' < 26 // "CUDA", before "out of memory"
 }
 
 // parseOOM finds the first message in text without white space. begin is where its
@@ -523,7 +540,7 @@ func (o *OOM) versions() string {
 
 // addOOM records a message, or counts it if an equal one of the same process is
 // there already.
-func (s *scanner) addOOM(v *view, i int, o *OOM, text string) {
+func (s *scanner) addOOM(v *view, i int, o *OOM) {
 	e := &v.lines[i]
 	o.Source, o.Time = e.src, e.time
 	o.Line, o.Count = s.lineNumber(e.at), max(o.Count, 1)

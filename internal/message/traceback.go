@@ -11,6 +11,7 @@ import (
 const (
 	maxBackLines = 400
 	maxBackAll   = 4000
+	maxForeign   = 4 // lines among these that no traceback has, by other threads
 )
 
 // traceback returns the frames of the traceback that ends at line i, innermost first.
@@ -54,6 +55,8 @@ type upwards struct {
 	key   string
 	lines [][]byte
 	loose [][]byte // lines without a prefix, which are the process's if the line above them is
+
+	foreign int // lines that are not part of any traceback
 }
 
 // add takes the next line up; it returns true at the top of the traceback.
@@ -72,7 +75,15 @@ func (u *upwards) add(e *entry) bool {
 	if e.key != u.key {
 		return false
 	}
-	return isHeader(e.text) || len(u.lines) >= maxBackLines || len(u.lines) > 1 && isErrorLine(e.text)
+	if !inTraceback(e.text) {
+		u.foreign++
+	}
+	return isHeader(e.text) || len(u.lines) >= maxBackLines || u.foreign > maxForeign || len(u.lines) > 1 && isErrorLine(e.text)
+}
+
+// inTraceback reports whether a line can stand in a traceback: source is indented.
+func inTraceback(line []byte) bool {
+	return len(line) == 0 || line[0] == ' ' || line[0] == '-' || line[0] == '\t' || line[0] >= 0x80 || isFrame(line)
 }
 
 // before returns the line that ends before offset at, and where it begins.

@@ -1,51 +1,95 @@
 package message
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // words are what a line of interest contains, in any case of letters. A message
 // may be wrapped anywhere, so several words stand for each.
 var words = []string{
-	"of memory", "OfMemory", "of_memory", "to allocate", "total cap", "y PyTorch", "memory in use",
+	"of memory", "OfMemory", "of_memory", "to allocate", "total cap", "by PyTorch", "memory in use",
 	"max_split_size", "expandable_seg", "ALLOC_CONF", "allowed memory", "according to CUDA",
-	"alloc_failed", "not_initialized", "not_supported", "internal_error", "nsufficient_res", "INSUFFICIENT_R",
-	"NVML_SUCCESS", "CUDA calloc", "Cuda failure", "xhausted", "llocation failed", "ailed to alloc", "unable to alloc",
-	"Killed", "oom_kill", "oom-kill", "oomkill", "SIGKILL", "exitcode", "exit code", "exit status", "code 137", "bus error",
+	"alloc_failed", "not_initialized", "error: CUDNN_STATUS", "ALLOCATION_FAILED", "insufficient_res", "SOLVER_STATUS_INTERNAL",
+	"NVML_SUCCESS", "CUDA calloc", "CUDA malloc", "Cuda failure", "exhausted", "failed to alloc", "unable to alloc", "allocation failed",
+	"Killed", "oom_kill", "oom-kill", "SIGKILL", "exitcode", "exit code:", "code 137", "status 137", "bus error",
 	"loader worker", "available memory", "Free memory on", "in KV cache", "KV cache mem", "KV cache is", "NCCL WARN", "Signals.",
 	"memory summary", "NVIDIA-SMI", "NVSMI LOG", "memory.used", "used_gpu_memory", "used_memory",
-	"allocated_bytes", "reserved_bytes", "shared memory", "bad_alloc", "MemoryError", "allocate memory", "enough memory",
-	"low on memory", "memory pressure", "memory limit", "pinned", "OutOfResources", "out of resource", "Torch version", "torch==",
+	"allocated_bytes", "reserved_bytes", "resource: shared", "shared memory(", "nt shared memory", "ing shared memory", "bad_alloc", "MemoryError",
+	"allocate memory", "enough memory", "low on memory", "memory pressure", "job memory limit", "memory usage threshold",
+	"pinned host", "pinned memory", "OutOfResources", "Torch version:", "torch==",
 }
 
 // wordLen is how much of every word the search compares; a longer window skips
 // further. It is the length of the shortest word.
 const wordLen = 6
 
+// window6 chooses which part of a word is compared: the one whose pairs of letters
+// are the rarest in logs, since each common pair ends a skip.
+func window6(w string) int {
+	best, at := int(^uint(0)>>1), 0
+	for i := 0; i+wordLen <= len(w); i++ {
+		cost := 0
+		for k := i; k < i+wordLen; k++ {
+			cost += letterCost(lower(w[k]))
+		}
+		if cost <= best {
+			best, at = cost, i
+		}
+	}
+	return at
+}
+
+// letterCost is about how often a character stands in a log, in tenths of a percent.
+func letterCost(c byte) int {
+	if n := "etaoinsrlcdpmu .0123456789/_-:|="; strings.IndexByte(n, c) >= 0 {
+		return 70 - 2*strings.IndexByte(n, c)
+	}
+	return 5
+}
+
 // skipper finds the first of many words by looking at two bytes at a time and
 // skipping ahead as far as no word allows a start (Wu and Manber's method). It reads
 // about a third of the bytes.
 type skipper struct {
-	shift [1 << 16]uint8
-	tails map[uint16][]string // by the last two bytes of the window
+	shift [1 << 16]uint8 // by the last two bytes of the window
+	tails [1 << 16]uint8 // index in words of what may end there; 0 for none
+	words [][]windowed
+}
+
+// windowed is a word and where in it the window lies.
+type windowed struct {
+	word string
+	at   int
 }
 
 var wordSearch = newSkipper(words)
 
 func newSkipper(list []string) *skipper {
-	s := &skipper{tails: map[uint16][]string{}}
+	s := &skipper{words: make([][]windowed, 1)}
 	for i := range s.shift {
 		s.shift[i] = wordLen - 1
 	}
 	for _, w := range list {
+		at := window6(w)
 		for end := 2; end <= wordLen; end++ {
-			for _, pair := range cases(w[end-2], w[end-1]) {
+			for _, pair := range cases(w[at+end-2], w[at+end-1]) {
 				s.shift[pair] = min(s.shift[pair], uint8(wordLen-end))
 				if end == wordLen {
-					s.tails[pair] = append(s.tails[pair], w)
+					s.addTail(pair, windowed{w, at})
 				}
 			}
 		}
 	}
 	return s
+}
+
+func (s *skipper) addTail(pair uint16, w windowed) {
+	if s.tails[pair] == 0 {
+		s.words = append(s.words, nil)
+		s.tails[pair] = uint8(len(s.words) - 1)
+	}
+	s.words[s.tails[pair]] = append(s.words[s.tails[pair]], w)
 }
 
 // cases returns the pair of bytes in all cases of letters, each once.
@@ -61,7 +105,8 @@ func cases(a, b byte) []uint16 {
 	return list
 }
 
-// find returns the start of the first word in b, or -1.
+// find returns the start of a word in b, or -1. No word begins before it, but for
+// those that begin within the length of a word.
 func (s *skipper) find(b []byte) int {
 	i := wordLen - 1
 	for i < len(b) {
@@ -71,9 +116,9 @@ func (s *skipper) find(b []byte) int {
 			continue
 		}
 		start := i - wordLen + 1
-		for _, w := range s.tails[pair] {
-			if hasFold(b[start:], w) {
-				return start
+		for _, w := range s.words[s.tails[pair]] {
+			if from := start - w.at; from >= 0 && hasFold(b[from:], w.word) {
+				return from
 			}
 		}
 		i++
