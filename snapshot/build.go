@@ -1,6 +1,10 @@
 package snapshot
 
-import "github.com/ullage-dev/ullage/internal/value"
+import (
+	"slices"
+
+	"github.com/ullage-dev/ullage/internal/value"
+)
 
 // builder turns what a reader decodes into a Recording, bottom up: an event's dict
 // becomes a row of columns, a frame's a FrameID, a list of frames a StackID, as
@@ -101,14 +105,23 @@ func (b *builder) Dict(in value.Place, items []value.Value) (value.Value, error)
 // say something that the file does not; of what surrounds them a part is welcome.
 func (b *builder) CutDict(items []value.Value) value.Value {
 	k := b.keySets.of(items)
-	switch k.kind {
-	case recordingKeys:
+	switch {
+	case k.kind == recordingKeys:
 		k.count++
 		return b.recording(k, items)
-	case otherDict:
+	case k.kind == otherDict && slices.ContainsFunc(items, holdsRecording):
 		return b.tree.dict(items)
 	}
 	return value.Nothing
+}
+
+// holdsRecording tells whether v can be a recording, or hold one.
+func holdsRecording(v value.Value) bool {
+	switch kind, _ := asObject(v); kind {
+	case objRecording, objSegments, objTrace, objDict, objList:
+		return true
+	}
+	return false
 }
 
 // Tuple is part of value.Builder.
