@@ -1,6 +1,12 @@
 package analyze
 
-import "github.com/ullage-dev/ullage/internal/rules"
+import (
+	"slices"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/snapshot"
+)
 
 const (
 	materialShare = 0.01    // of the peak: a growth that has this much already matters
@@ -51,13 +57,41 @@ func (w *leakWindow) isSetUp(g *lockstepGroup) bool {
 	if w.steps.Source == StepsAnnotated {
 		return false
 	}
-	bytes := int64(0)
+	bytes, all := int64(0), int64(0)
 	for _, s := range g.sites {
-		if w.sites.At(s.lives.stack).marks.has(setUpMarks) {
+		all += s.bytes
+		if w.makesModel(s.lives.stack) {
 			bytes += s.bytes
 		}
 	}
-	return bytes*2 > g.LiveBytes
+	return bytes*2 > all
+}
+
+// makesModel tells whether a stack is in code that makes or loads a model, by the
+// marks of torch's code and by the names that people give their own.
+func (w *leakWindow) makesModel(id snapshot.StackID) bool {
+	if w.sites.At(id).marks.has(setUpMarks) {
+		return true
+	}
+	return slices.ContainsFunc(w.tl.Rec.Stacks.Frames(id), func(f snapshot.FrameID) bool {
+		name := strings.ToLower(w.tl.Rec.Frames[f].Name)
+		for _, verb := range [...]string{"load", "build", "create", "make", "init", "setup", "restore"} {
+			if rest, ok := strings.CutPrefix(strings.TrimLeft(name, "_"), verb); ok && isModelWord(rest) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// isModelWord recognises the rest of names such as load_weights and build_model.
+func isModelWord(rest string) bool {
+	for _, noun := range [...]string{"model", "weight", "checkpoint", "ckpt", "state", "param", "pretrained", "network", "layer", "engine"} {
+		if strings.Contains(rest, noun) {
+			return true
+		}
+	}
+	return false
 }
 
 // isFilling tells whether rounds do nothing but allocate: a program that fills

@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"fmt"
-	"testing"
 
 	"pgregory.net/rapid"
 
@@ -292,5 +291,3 @@ func siteName(sites *Sites, id snapshot.StackID) string {
 	f, _ := sites.UserFrame(id)
 	return f.Name
 }
-
-var _ testing.TB = (*testing.T)(nil)
