@@ -160,7 +160,40 @@ func (a *Allocator) choose(h int32, size int64) (BlockID, cursor) {
 			return g, a.heaps[h].free.ceil(uint64(b.size), b.addr)
 		}
 	}
-	return a.bestFit(a.heaps[h], size)
+	b, at := a.bestFit(a.heaps[h], size)
+	if b == None && a.cfg.Expandable {
+		if b = a.mappedRoom(h, size); b != None {
+			at = a.heaps[h].free.ceil(uint64(a.blocks[b].size), a.blocks[b].addr)
+		}
+	}
+	return b, at
+}
+
+// mappedRoom returns the free block that growing would end in without mapping
+// anything: where the best fit was refused (a request below max_split_size_mb, a
+// block above it), the allocator asks for more of the segment, and the free block
+// before the first unmapped range that has room may be large enough by itself.
+func (a *Allocator) mappedRoom(h int32, size int64) BlockID {
+	hp := a.heaps[h]
+	for at := hp.unmapped.ceil(0, 0); ; at = hp.unmapped.next(at) {
+		b := BlockID(hp.unmapped.at(at))
+		if b == None {
+			return None
+		}
+		p := a.blocks[b].prev
+		if p == None {
+			continue // a replay's space reaches down to 0; PyTorch's begins with what was mapped first
+		}
+		if a.blocks[p].state == free {
+			b = p
+		}
+		if a.hasRoom(b, size) {
+			if a.blocks[b].state == free && a.blocks[b].size >= size {
+				return b
+			}
+			return None
+		}
+	}
 }
 
 // bestFit returns the smallest free block of heap h that may serve a rounded
