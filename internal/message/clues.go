@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -153,14 +154,70 @@ var patterns = []pattern{
 	{kind: HostAlloc, all: []string{"MemoryError"}, not: []string{"OutOfMemoryError", "GPUMemoryError"}},
 }
 
+// clueSearch finds the first words of the patterns, so that a line without any costs
+// one pass.
+var clueSearch = newSkipper(firstWords())
+
+// clueStarts has what is left of a first word where a line was wrapped within it.
+var clueStarts = startsOf(firstWords())
+
+func startsOf(list []string) map[string]struct{} {
+	m := map[string]struct{}{}
+	for _, w := range list {
+		for n := minStart; n < len(w); n++ {
+			m[w[:n]] = struct{}{}
+		}
+	}
+	return m
+}
+
+// minStart is how much of a word has to be left to be taken for its start.
+const minStart = 3
+
+// mayBegin reports whether a message of the table, or one of the allocator, may
+// begin in a line without white space and go on in the next.
+func mayBegin(line []byte) bool {
+	for n := minStart; n <= len(line) && n < 64; n++ {
+		if _, ok := clueStarts[string(line[len(line)-n:])]; ok {
+			return true
+		}
+	}
+	return clueSearch.find(line) >= 0 || mayAnchor(line)
+}
+
+// mayEnd reports whether a line begins with all but a letter or two of a first word,
+// too little for mayBegin to know the start by.
+func mayEnd(line []byte) bool {
+	for i := range patterns {
+		w := patterns[i].all[0]
+		for n := 1; n < minStart; n++ {
+			if bytes.HasPrefix(line, []byte(w[n:])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func firstWords() []string {
+	var list []string
+	for i := range patterns {
+		if w := patterns[i].all[0]; !slices.Contains(list, w) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
 // maxClueText bounds the line that a clue keeps.
 const maxClueText = 300
 
 // clue reads a message of the table in line i, which may be wrapped into the next.
 func (s *scanner) clue(v *view, i int) int {
-	j := v.joinWrapped(i, 3)
-	p, c := match(j.text[:j.ends[0]], j.ends[0])
-	if len(j.ends) > 1 {
+	line := squeeze(nil, v.lines[i].text)
+	p, c := match(line, len(line))
+	if e := &v.lines[i]; e.width >= minTerminal && e.width < maxTerminal && (v.wrapped || mayBegin(line)) {
+		j := v.joinWrapped(i, 3)
 		if q, d := match(j.text, j.ends[0]); q < p || q == p && c != nil && c.less(d) {
 			p, c = q, d
 		}
@@ -185,6 +242,9 @@ func (c *Clue) less(d *Clue) bool {
 // match finds the first pattern in text of which the first word begins before the
 // end of the first line, and returns its place in the table.
 func match(text []byte, firstLine int) (int, *Clue) {
+	if clueSearch.find(text) < 0 {
+		return len(patterns), nil
+	}
 	for k := range patterns {
 		p := &patterns[k]
 		at := bytes.Index(text, []byte(p.all[0]))
@@ -233,6 +293,9 @@ func (p *pattern) rest(text []byte, at int) bool {
 // bareKilled recognises what shells print: "Killed", "line 28:  8156 Killed
 // python3 main.py", "[1]    8156 killed     python train.py".
 func bareKilled(text []byte) *Clue {
+	if !bytes.Contains(text, []byte("illed")) {
+		return nil
+	}
 	f := strings.Fields(string(text[:min(len(text), 400)]))
 	for i, w := range f {
 		if w != "Killed" && w != "killed" {

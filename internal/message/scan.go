@@ -66,41 +66,47 @@ func (s *scanner) handle(at int) int {
 	next := v.lines[0].next
 	above := start
 	if v.lines[0].bare {
-		above = s.wrappedAbove(start)
+		above = s.wrappedAbove(start, mayEnd(squeeze(nil, v.lines[0].text)))
 	}
 	wrapped := func() bool {
-		return above < start && s.dealWith(&view{s: s, start: above, load: above}, start, true)
+		return above < start && s.dealWith(&view{s: s, start: above, load: above, wrapped: true}, start)
 	}
-	if !(startsLate(v.lines[0].text) && wrapped()) && !s.dealWith(v, start, false) {
+	if !(startsLate(v.lines[0].text) && wrapped()) && !s.dealWith(v, start) {
 		wrapped()
 	}
 	return max(next, at+1)
 }
 
-// startsLate reports whether a line begins in the middle of "CUDA out of memory".
+// startsLate reports whether a line begins within "CUDA out of memory".
 func startsLate(text []byte) bool {
 	t := trimPanel(text)
-	return bytes.HasPrefix(t, []byte("out of memory")) || bytes.HasPrefix(t, []byte("of memory")) || bytes.HasPrefix(t, []byte("memory."))
+	for _, s := range []string{"UDA out of", "DA out of", "A out of", "out of memory", "of memory", "memory."} {
+		if bytes.HasPrefix(t, []byte(s)) {
+			return true
+		}
+	}
+	return false
 }
 
 // dealWith deals with the lines of a view up to the one that begins at last. It
 // reports whether anything was found.
-func (s *scanner) dealWith(v *view, last int, wrapped bool) bool {
+func (s *scanner) dealWith(v *view, last int) bool {
 	found := false
 	for i := 0; ; {
 		e, ok := v.get(i)
 		if !ok || e.at > last {
 			return found
 		}
-		n := s.line(v, i, wrapped)
+		n := s.line(v, i)
 		found = found || n > 0
 		i += max(1, n)
 	}
 }
 
 // wrappedAbove returns where the line begins of which the line at start may be the
-// continuation: up to two lines above, if they are as wide as a terminal.
-func (s *scanner) wrappedAbove(start int) int {
+// continuation: up to two lines above, if they are as wide as a terminal and a
+// message may begin in one of them.
+func (s *scanner) wrappedAbove(start int, begins bool) int {
 	at := start
 	for range 2 {
 		end := at - 1
@@ -112,6 +118,10 @@ func (s *scanner) wrappedAbove(start int) int {
 			break
 		}
 		at = from
+		begins = begins || mayBegin(squeeze(nil, s.buf[from:end]))
+	}
+	if !begins {
+		return start
 	}
 	return at
 }
@@ -124,9 +134,9 @@ const (
 
 // line deals with line i of a view and returns how many lines it used; 0 if the
 // line holds nothing.
-func (s *scanner) line(v *view, i int, wrapped bool) int {
+func (s *scanner) line(v *view, i int) int {
 	text := v.lines[i].text
-	if !wrapped && wordSearch.find(text) < 0 && !v.lines[i].cut {
+	if !v.wrapped && wordSearch.find(text) < 0 && !v.lines[i].cut {
 		return 0
 	}
 	for _, read := range []func(*view, int) int{s.summary, s.smi, s.stats, s.torch, s.clue, s.settings} {
@@ -174,6 +184,8 @@ type view struct {
 	lines []entry
 	start int
 	load  int // where the next line to be read begins
+
+	wrapped bool // its first lines are taken for the start of a message though no word is whole in them
 }
 
 // maxView bounds a view: nothing that is read has more lines.

@@ -264,6 +264,9 @@ func (q *smiQuery) process(name, value string, size Size) {
 
 // isCSVHeader recognises the header of --query-gpu or --query-compute-apps.
 func isCSVHeader(text []byte) bool {
+	if bytes.IndexByte(text, ',') < 0 || !bytes.Contains(text, []byte("used")) {
+		return false
+	}
 	t := strings.ToLower(string(text[:min(len(text), 400)]))
 	return strings.Contains(t, ",") && (strings.Contains(t, "memory.used") || strings.Contains(t, "used_gpu_memory") || strings.Contains(t, "used_memory")) &&
 		!strings.Contains(t, "nvidia-smi")

@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,8 +69,16 @@ func mayAnchor(t []byte) bool {
 			}
 		}
 	}
-	return len(t) > 0 && t[len(t)-1]-'A' < 26 // "CUDA", before "out of memory"
+	for _, p := range platforms {
+		if bytes.HasSuffix(t, []byte(p)) {
+			return true
+		}
+	}
+	return false
 }
+
+// platforms stand before "out of memory".
+var platforms = []string{"CUDA", "HIP", "XPU", "NPU", "MPS", "MUSA", "MLU", "HPU", "GCU", "MTIA"}
 
 // parseOOM finds the first message in text without white space. begin is where its
 // words begin, end where what was understood of it ends.
@@ -194,9 +203,9 @@ func (o *OOM) head(t []byte, at int) int {
 	for n > 0 && rest[n-1]-'A' < 26 {
 		n--
 	}
-	o.Platform = string(rest[n:])
-	if n == len(rest) { // "MPS backend" is read elsewhere; this is another word
-		return n
+	if o.Platform = string(rest[n:]); !slices.Contains(platforms, o.Platform) {
+		o.Platform = ""
+		return len(rest)
 	}
 	o.Class, n = className(rest, n)
 	return n
@@ -499,9 +508,7 @@ func parseBare(t []byte) (*OOM, int, int) {
 	end := at + len(bareAnchor)
 	o := &OOM{GPU: -1, Form: FormBare}
 	begin := o.head(t, end)
-	switch o.Platform {
-	case "CUDA", "HIP", "XPU", "NPU", "MUSA", "MLU", "HPU", "GCU":
-	default:
+	if o.Platform == "" {
 		return nil, 0, 0
 	}
 	stop := end == len(t) || t[end] == '.' || t[end] == '"' || t[end] == '\''
