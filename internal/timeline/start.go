@@ -70,6 +70,10 @@ func (s *start) undoSegments(dev *snapshot.Device, segmentEvents []int) {
 		g := u.table[r.id]
 		g.Addr, g.SizeBytes = r.from, int64(r.to-r.from)
 		g.From, g.To = -1, Never
+		if n := len(s.segments); n > 0 && s.segments[n-1].joins(g) {
+			s.segments[n-1].SizeBytes += g.SizeBytes // blocks reach from one range into the next
+			continue
+		}
 		s.segments = append(s.segments, g)
 	}
 }

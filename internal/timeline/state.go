@@ -91,7 +91,8 @@ func (t *Timeline) segmentsAt(i int) []StateSegment {
 	return joined
 }
 
-func (g *StateSegment) joins(next Segment) bool {
+// joins tells whether next is the range of the same expandable segment that follows g.
+func (g *Segment) joins(next Segment) bool {
 	return g.Expandable && next.Expandable && g.Addr+uint64(g.SizeBytes) == next.Addr &&
 		g.Stream == next.Stream && g.Pool == next.Pool && g.Small == next.Small
 }
