@@ -117,9 +117,11 @@ func (b *builder) CutDict(items []value.Value) value.Value {
 
 // holdsRecording tells whether v can be a recording, or hold one.
 func holdsRecording(v value.Value) bool {
-	switch kind, _ := asObject(v); kind {
-	case objRecording, objSegments, objTrace, objDict, objList:
+	switch kind, id := asObject(v); kind {
+	case objRecording, objSegments, objTrace, objDict:
 		return true
+	case objList:
+		return id != 0 // the empty list
 	}
 	return false
 }

@@ -56,7 +56,7 @@ func (d *decoder) wantsTop() bool {
 	case floor == 0:
 		return true
 	case d.inDict():
-		return (n-1-floor)%2 == 0 // the place of a key, which no container can be
+		return (n-1-floor)%2 == 0 && !d.stack[n-1].IsString() // the place of a key, which no container can be
 	}
 	below := &d.open[d.stack[n-2].Payload()]
 	return below.state == value.Nothing && below.items == nil && !d.isOpen(d.stack[n-1], true)
