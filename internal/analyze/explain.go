@@ -31,6 +31,7 @@ type Explanation struct {
 	Peak       timeline.Peak // of the window
 	Accounting Accounting
 	Holders    *HolderReport
+	Modules    []HolderGroup // the same by module
 	Leaks      LeakReport
 	Fragmented Fragmented
 	OOMs       OOMs
@@ -68,7 +69,15 @@ func Explain(tl *timeline.Timeline, sites *Sites, opt Options) (*Explanation, er
 // account takes the accounting and the holders at one event.
 func (x *Explanation) account(at int, opt Options) {
 	x.Accounting = Account(x.TL, x.TL.StateAt(at))
-	x.Holders = Holders(x.TL, x.Sites, at, HolderOptions{By: opt.By, Top: opt.Top})
+	held := NewHeld(x.TL, x.Sites, at)
+	x.Holders = held.Report(HolderOptions{By: opt.By, Top: opt.Top})
+	x.Modules = held.Groups(HolderOptions{By: ByModule, Top: opt.Top})
+}
+
+// expandable tells whether expandable segments were in force.
+func (x *Explanation) expandable() bool {
+	s := x.TL.Rec.Settings
+	return s != nil && s.ExpandableSegments
 }
 
 func (x *Explanation) stepsToJudge(w window) Steps {

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/units"
@@ -112,7 +113,7 @@ func (x *Explanation) oomRemedies(o *OOM) []rules.Remedy {
 	}
 	switch o.Cause {
 	case Fragmentation:
-		if s := x.TL.Rec.Settings; s == nil || !s.ExpandableSegments {
+		if !x.expandable() {
 			list = append(list, rules.Remedy{
 				Do:     "set PYTORCH_ALLOC_CONF=expandable_segments:True before the program starts (PYTORCH_CUDA_ALLOC_CONF before torch 2.9)",
 				Effect: fmt.Sprintf("free memory need no longer lie in one segment: %s was free for this request of %s", units.FormatBytes(o.SameFreeBytes), units.FormatBytes(o.RequestBytes)),
@@ -124,11 +125,22 @@ func (x *Explanation) oomRemedies(o *OOM) []rules.Remedy {
 		}
 		list = append(list, x.shrinkRemedies()...)
 	}
-	rule, err := rules.Get("oom/" + string(o.Cause))
-	if err == nil {
-		list = append(list, rule.Remedies...)
+	if rule, err := rules.Get("oom/" + string(o.Cause)); err == nil {
+		list = append(list, withoutSetting(rule.Remedies, o.Cause == Fragmentation || x.expandable())...)
 	}
 	return list
+}
+
+// withoutSetting drops the catalogue's own advice to set expandable_segments, where
+// it was given with this run's numbers or is in force already.
+func withoutSetting(list []rules.Remedy, drop bool) []rules.Remedy {
+	var rest []rules.Remedy
+	for _, r := range list {
+		if !drop || !strings.Contains(r.Do, "expandable_segments:True") {
+			rest = append(rest, r)
+		}
+	}
+	return rest
 }
 
 // leakBehind returns the leak that explains a failure, or nil: one whose memory is

@@ -125,8 +125,12 @@ type lot struct {
 
 // Holders tells who holds the memory that is allocated after an event (-1: before the first).
 func Holders(tl *timeline.Timeline, sites *Sites, event int, o HolderOptions) *HolderReport {
-	h := NewHeld(tl, sites, event)
-	r := &HolderReport{Event: event, AllocatedBytes: h.total.bytes, Blocks: h.total.blocks, By: o.By, Categories: h.Categories()}
+	return NewHeld(tl, sites, event).Report(o)
+}
+
+// Report groups what is held in one way.
+func (h *Held) Report(o HolderOptions) *HolderReport {
+	r := &HolderReport{Event: h.event, AllocatedBytes: h.total.bytes, Blocks: h.total.blocks, By: o.By, Categories: h.Categories()}
 	if o.By == ByTree {
 		r.Tree = h.Tree(o)
 	} else {

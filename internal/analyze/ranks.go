@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/units"
@@ -38,6 +39,7 @@ func (x *Explanation) Row() RankRow {
 
 // RanksReport compares the ranks of one job.
 type RanksReport struct {
+	Verdict  Verdict   // on the job
 	Rows     []RankRow // by rank, then device; the main device of each file first
 	Findings []rules.Finding
 }
@@ -67,7 +69,49 @@ func CompareRanks(rows []RankRow) RanksReport {
 	for i := range r.Findings {
 		r.Findings[i] = rules.Complete(r.Findings[i])
 	}
+	r.Verdict = r.judge()
 	return r
+}
+
+// kindOrder is the verdicts by how much they matter to a job.
+var kindOrder = []VerdictKind{OutOfMemory, Leaking, Wasting, Unclear, Healthy}
+
+// judge gives the verdict on the job: that of the worst rank, or what sets one apart.
+func (r *RanksReport) judge() Verdict {
+	for _, kind := range kindOrder[:2] {
+		var hit []RankRow
+		for _, row := range r.Rows {
+			if row.Verdict.Kind == kind {
+				hit = append(hit, row)
+			}
+		}
+		if len(hit) > 0 {
+			return Verdict{kind, fmt.Sprintf("%s: %s", rankNames(hit, len(r.Rows)), hit[0].Verdict.Text)}
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Severity >= rules.Warning {
+			return Verdict{Wasting, f.Title + "."}
+		}
+	}
+	for _, kind := range kindOrder[2:] {
+		for _, row := range r.Rows {
+			if row.Verdict.Kind == kind {
+				return Verdict{kind, fmt.Sprintf("No rank ran out of memory and none leaks. The verdict on %s: %s", rankName(row), row.Verdict.Text)}
+			}
+		}
+	}
+	return Verdict{Unclear, "Nothing was recorded."}
+}
+
+// rankNames names the rows to which a verdict applies: the first, and how many more.
+func rankNames(hit []RankRow, of int) string {
+	name := rankName(hit[0])
+	name = strings.ToUpper(name[:1]) + name[1:]
+	if len(hit) > 1 {
+		name += fmt.Sprintf(", and %d more of %d", len(hit)-1, of)
+	}
+	return name
 }
 
 func compareBool(a, b bool) int {

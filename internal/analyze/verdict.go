@@ -85,10 +85,11 @@ func (x *Explanation) leakVerdict(g *GrowingSite) string {
 	return text
 }
 
-// wasteFinding returns the first warning about memory that is reserved and not used, or nil.
+// wasteFinding returns the first warning about memory that is reserved and not used,
+// or about a setting that makes it so; or nil.
 func (x *Explanation) wasteFinding() *rules.Finding {
 	for i := range x.Findings {
-		if f := &x.Findings[i]; f.Severity >= rules.Warning && strings.HasPrefix(f.Rule, "frag/") {
+		if f := &x.Findings[i]; f.Severity >= rules.Warning && (strings.HasPrefix(f.Rule, "frag/") || strings.HasPrefix(f.Rule, "conf/")) {
 			return f
 		}
 	}
@@ -101,9 +102,16 @@ func (x *Explanation) levelText() string {
 
 func (x *Explanation) healthText() string {
 	text := fmt.Sprintf("at most %s allocated and %s reserved", units.FormatBytes(x.Peak.Allocated.Bytes), units.FormatBytes(x.Peak.Reserved.Bytes))
-	switch {
-	case x.Leaks.Judged > 0:
-		return text + fmt.Sprintf("; nothing grows over %s.", plural(x.Leaks.Judged, "step", "steps"))
+	switch n := x.Leaks.Judged; {
+	case n >= minBirths:
+		text += fmt.Sprintf("; nothing grows over %s.", plural(n, "step", "steps"))
+	case n > 0:
+		text += fmt.Sprintf("; %s are too few to tell whether anything grows.", plural(n, "step", "steps"))
+	default:
+		text += "; no steps were found, so that growth from step to step was not looked for."
 	}
-	return text + "; no steps were found, so that growth from step to step was not looked for."
+	if idle := x.Peak.Reserved.Bytes - x.Peak.Allocated.Bytes; x.Coverage.Begins != FromFirst && float64(idle) > fragWarn*float64(x.Peak.Reserved.Bytes) && idle > minFragBytes {
+		text += fmt.Sprintf(" %s of what is reserved was never used in this part of the run: what used it came before.", units.FormatBytes(idle))
+	}
+	return text
 }

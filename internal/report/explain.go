@@ -49,10 +49,13 @@ func DeviceName(d *snapshot.Device) string {
 	return fmt.Sprintf("GPU %d", d.Index)
 }
 
+var verdictStyles = map[analyze.VerdictKind]term.Style{
+	analyze.OutOfMemory: term.Red, analyze.Leaking: term.Red, analyze.Wasting: term.Yellow, analyze.Healthy: term.Green, analyze.Unclear: term.Bold,
+}
+
 func (p *page) verdict() {
-	style := map[analyze.VerdictKind]term.Style{analyze.OutOfMemory: term.Red, analyze.Leaking: term.Red, analyze.Wasting: term.Yellow, analyze.Healthy: term.Green}[p.x.Verdict.Kind]
 	p.title(Title(p.x))
-	p.strong(style, p.x.Verdict.Text)
+	p.strong(verdictStyles[p.x.Verdict.Kind], p.x.Verdict.Text)
 }
 
 func (p *page) coverage() {
@@ -188,6 +191,7 @@ func (p *page) holders() {
 		return
 	}
 	p.heading(fmt.Sprintf("Who holds the %s in %s blocks", units.FormatBytes(h.AllocatedBytes), units.FormatCount(int64(h.Blocks))))
+	p.subheading("by category")
 	t := newGrid(">bytes", ">share", "category", "how that is known")
 	for _, c := range h.Categories {
 		why := ""
@@ -200,15 +204,27 @@ func (p *page) holders() {
 	p.groups(h)
 }
 
+// groups prints who holds it in the way that was asked for; by line, which is the
+// default, modules too, for a training loop is often a single line.
 func (p *page) groups(h *analyze.HolderReport) {
-	p.line("")
 	if h.Tree != nil {
+		p.line("")
 		p.tree(term.Tree{Total: h.AllocatedBytes, Bar: 10, Indent: 2}, treeNode(h.Tree))
 		return
 	}
+	if h.By != analyze.ByCategory {
+		p.groupTable("by "+h.By.String(), h.Groups, h.AllocatedBytes)
+	}
+	if h.By == analyze.ByLine && len(p.x.Modules) > 1 {
+		p.groupTable("by module", p.x.Modules, h.AllocatedBytes)
+	}
+}
+
+func (p *page) groupTable(name string, groups []analyze.HolderGroup, whole int64) {
+	p.subheading(name)
 	t := newGrid(">bytes", ">share", ">blocks", "mostly", "where")
-	for _, g := range h.Groups {
-		t.row(units.FormatBytes(g.Bytes), units.FormatShare(g.Bytes, h.AllocatedBytes), units.FormatCount(int64(g.Blocks)), g.Category.String(), g.Name)
+	for _, g := range groups {
+		t.row(units.FormatBytes(g.Bytes), units.FormatShare(g.Bytes, whole), units.FormatCount(int64(g.Blocks)), g.Category.String(), g.Name)
 	}
 	p.grid(t)
 }

@@ -61,6 +61,15 @@ func (p *page) heading(text string) {
 	p.line(p.look.Paint(term.Bold, text))
 }
 
+func (p *page) subheading(text string) {
+	if p.markdown {
+		p.line("### " + capital(text))
+		p.line("")
+		return
+	}
+	p.line("  " + p.look.Paint(term.Dim, text))
+}
+
 // text prints running text. In Markdown the reader's program wraps it.
 func (p *page) text(indent int, text string) {
 	text = term.Clean(text)

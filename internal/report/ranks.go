@@ -11,6 +11,7 @@ import (
 
 // RanksJSON compares the ranks of one job under --json.
 type RanksJSON struct {
+	Verdict  VerdictJSON   `json:"verdict"` // on the job
 	Rows     []RankJSON    `json:"rows"`
 	Findings []FindingJSON `json:"findings"`
 }
@@ -29,7 +30,7 @@ type RankJSON struct {
 
 // NewRanksJSON makes the JSON form of a comparison of ranks.
 func NewRanksJSON(r analyze.RanksReport) *RanksJSON {
-	j := &RanksJSON{Rows: []RankJSON{}, Findings: FindingsJSON(r.Findings)}
+	j := &RanksJSON{Verdict: VerdictJSON{string(r.Verdict.Kind), r.Verdict.Text}, Rows: []RankJSON{}, Findings: FindingsJSON(r.Findings)}
 	for _, row := range r.Rows {
 		j.Rows = append(j.Rows, RankJSON{row.File, ordinal(row.Rank), row.Device, row.Main, row.Events, row.AllocatedBytes, row.ReservedBytes, string(row.Verdict.Kind)})
 	}
@@ -39,7 +40,9 @@ func NewRanksJSON(r analyze.RanksReport) *RanksJSON {
 // Ranks prints a table of all ranks, and what sets one apart.
 func Ranks(w io.Writer, l term.Look, r analyze.RanksReport, markdown bool) error {
 	p := newPage(l, markdown)
-	p.heading(fmt.Sprintf("%d devices in %d files", len(r.Rows), files(r.Rows)))
+	p.title(fmt.Sprintf("%d devices in %d files", len(r.Rows), files(r.Rows)))
+	p.strong(verdictStyles[r.Verdict.Kind], r.Verdict.Text)
+	p.line("")
 	t := newGrid(">rank", "device", ">peak allocated", ">peak reserved", "verdict", "file")
 	t.head = true
 	for _, row := range r.Rows {
