@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -91,7 +92,7 @@ func (r *RanksReport) judge() Verdict {
 	}
 	for _, f := range r.Findings {
 		if f.Severity >= rules.Warning {
-			return Verdict{Wasting, f.Title + "."}
+			return Verdict{Wasting, capital(f.Title) + "."}
 		}
 	}
 	for _, kind := range kindOrder[2:] {
@@ -106,8 +107,7 @@ func (r *RanksReport) judge() Verdict {
 
 // rankNames names the rows to which a verdict applies: the first, and how many more.
 func rankNames(hit []RankRow, of int) string {
-	name := rankName(hit[0])
-	name = strings.ToUpper(name[:1]) + name[1:]
+	name := capital(rankName(hit[0]))
 	if len(hit) > 1 {
 		name += fmt.Sprintf(", and %d more of %d", len(hit)-1, of)
 	}
@@ -176,14 +176,16 @@ func rankName(r RankRow) string {
 	if r.Rank >= 0 {
 		return fmt.Sprintf("rank %d", r.Rank)
 	}
-	return r.File
+	return path.Base(slashes(r.File))
 }
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // oddOneOut finds the rank whose peak is farthest from the middle one's.
 func oddOneOut(rows []RankRow) (rules.Finding, bool) {
 	var ranks []RankRow
 	for _, r := range rows {
-		if r.Main {
+		if r.Main && r.Rank >= 0 { // files that are no ranks may be anything
 			ranks = append(ranks, r)
 		}
 	}
