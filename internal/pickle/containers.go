@@ -1,6 +1,10 @@
 package pickle
 
-import "github.com/ullage-dev/ullage/internal/value"
+import (
+	"slices"
+
+	"github.com/ullage-dev/ullage/internal/value"
+)
 
 // container is a list or dict that may still get elements. On the stack and in the
 // memo stands a KindReader value with its index in decoder.open, until it closes.
@@ -13,6 +17,15 @@ type container struct {
 	isList bool
 	closed bool
 	cut    bool // the input broke off within it
+	shared bool // it stands on the stack a second time
+}
+
+// forget takes memo slot i from the container: something else was put there.
+func (c *container) forget(i uint32) {
+	if c.slot == i+1 {
+		c.slot = 0
+	}
+	c.more = slices.DeleteFunc(c.more, func(slot uint32) bool { return slot == i })
 }
 
 // push puts a new container on the stack.
@@ -54,13 +67,13 @@ func (d *decoder) popMark() (mark, error) {
 	return m, nil
 }
 
-// complete tells whether the container on top of the stack gets no more elements.
-func (d *decoder) complete() bool {
+// next returns the next opcode but for FRAME, which can come between any two.
+func (d *decoder) next() byte {
 	op := d.buf[d.pos]
 	if op == opFrame {
-		op = d.buf[d.pos+1+8] // frames begin between any two opcodes
+		op = d.buf[d.pos+1+8]
 	}
-	return completes[op]
+	return op
 }
 
 // setItems is SETITEMS: elements above the mark for the dict below it.
@@ -96,9 +109,11 @@ func (d *decoder) addItems(c *container, at int) error {
 		return err
 	}
 	self := d.stack[at-1].Payload()
-	d.open = d.open[:self+1] // what was above stood among items
 	d.stack = d.stack[:at]
-	if c.items != nil || !d.complete() {
+	if !c.shared {
+		d.open = d.open[:self+1] // what was opened after it stood among items
+	}
+	if c.items != nil || c.shared || !completesDict[d.next()] {
 		c.items = append(c.items, items...)
 		if c.items == nil {
 			c.items = []value.Value{}
@@ -168,8 +183,10 @@ func (d *decoder) extend(c *container, at int) error {
 	}
 	self := d.stack[at-1].Payload()
 	d.stack = d.stack[:at]
-	d.open = d.open[:self+1]
-	done := d.complete()
+	if !c.shared {
+		d.open = d.open[:self+1]
+	}
+	done := completes[d.next()] && !c.shared
 	if c.items != nil || !done && len(items) < listBatch {
 		c.items = append(c.items, items...)
 		if !done && len(c.items) < listBatch {
@@ -308,10 +325,12 @@ func (d *decoder) marked(isList bool) error {
 // grow makes room on a full stack. Writers that do not batch leave a whole list of
 // events there: what is known to go into a list is handed over early.
 func (d *decoder) grow() error {
-	if flushed, err := d.flush(); flushed || err != nil {
-		return err
+	if cap(d.stack) >= flushStack {
+		if flushed, err := d.flush(); flushed || err != nil {
+			return err
+		}
 	}
-	if len(d.stack) >= d.opt.MaxStack {
+	if cap(d.stack) >= d.opt.MaxStack {
 		return &LimitError{What: "stack size", Value: int64(len(d.stack)) + 1, Limit: int64(d.opt.MaxStack), Offset: d.offset()}
 	}
 	bigger := make([]value.Value, len(d.stack), min(2*cap(d.stack), d.opt.MaxStack))

@@ -60,6 +60,7 @@ type decoder struct {
 	lists listCache
 
 	templates templates
+	plain     bool // read every opcode by itself: tests compare with that
 
 	protocol int
 	global   string // what the last refused opcode would have imported
@@ -72,9 +73,13 @@ type mark struct {
 	flushed bool // elements were handed over before the closing opcode came
 }
 
-// firstStack values fit on the stack before it grows: 512 KiB, enough for any
-// recording of CPython's, which closes a batch after 1000 elements.
-const firstStack = 1 << 16
+const (
+	firstStack = 1 << 10 // values that the stack has room for at first: enough for what CPython writes
+
+	// flushStack is the size from which on a list's elements leave the stack before
+	// the list's batch ends.
+	flushStack = 1 << 16
+)
 
 func newDecoder(r io.Reader, b value.Builder, opt Options) *decoder {
 	if opt.MaxString == 0 {

@@ -71,7 +71,7 @@ func (t *templates) add(x *template) {
 // dict is like an earlier one.
 func (d *decoder) emptyDict() error {
 	p, slot := d.putArg(d.pos)
-	if d.buf[p] != opMark || slot >= 0 && d.memo.get(uint32(slot)) != value.Nothing || !d.memo.roomFor(uint32(max(slot, 0))) {
+	if d.plain || d.buf[p] != opMark || slot >= 0 && d.memo.get(uint32(slot)) != value.Nothing || !d.memo.roomFor(uint32(max(slot, 0))) {
 		d.push(false)
 		return nil
 	}
@@ -182,7 +182,7 @@ func (d *decoder) fill(t *template, p, slot int) error {
 		t.items[2*i+1] = v
 	}
 	d.pos = p + 1
-	if !d.complete() {
+	if !completesDict[d.next()] {
 		return d.spill(t.items, p, slot)
 	}
 	v, err := d.b.Dict(d.place(len(d.stack)), t.items)
@@ -257,14 +257,14 @@ func (d *decoder) listValue(t *template, i, p int) (value.Value, int, error) {
 	return v, q, nil
 }
 
-// endsValue tells whether the value of key i is complete before p: the next key
-// follows, or the end of the dict.
+// endsValue tells whether the list that is the value of key i is complete before p:
+// the next key follows, and not as the last element of the list; or the dict ends.
 func (d *decoder) endsValue(t *template, i, p int) bool {
 	if i+1 == len(t.keys) {
 		return d.buf[p] == opSetItems
 	}
 	k := &t.keys[i+1]
-	return binary.LittleEndian.Uint64(d.buf[p:])&k.mask == k.bits
+	return binary.LittleEndian.Uint64(d.buf[p:])&k.mask == k.bits && d.buf[p+k.n] != opAppend
 }
 
 // spill puts a dict that is partly read on the stack, as the opcodes up to p would have.

@@ -130,6 +130,9 @@ func scan(b []byte) int {
 // emptyList is EMPTY_LIST, together with the elements if they are known.
 func (d *decoder) emptyList() error {
 	d.push(true)
+	if d.plain {
+		return nil
+	}
 	if err := d.memoizeNow(); err != nil {
 		return err
 	}
@@ -140,14 +143,15 @@ func (d *decoder) emptyList() error {
 	if known == nil {
 		return err
 	}
-	c := &d.open[len(d.open)-1]
+	start := d.pos
 	d.pos += len(known.raw)
-	c.state = known.v
-	if d.complete() {
-		d.settle(c, known.v)
-		d.stack[len(d.stack)-1] = known.v
-		d.open = d.open[:len(d.open)-1]
+	if !completes[d.next()] { // it may be extended, and others share the known value
+		d.pos = start
+		return nil
 	}
+	d.settle(&d.open[len(d.open)-1], known.v)
+	d.stack[len(d.stack)-1] = known.v
+	d.open = d.open[:len(d.open)-1]
 	return nil
 }
 

@@ -86,11 +86,18 @@ var fixedArg = [256]uint8{
 	opByteArray8: 8, opBinString: 4, opShortBinString: 1, opLong1: 1, opLong4: 4, opProto: 1, opFrame: 8,
 }
 
-// completes tells for the next opcode that the container on top of the stack gets
-// no more elements: the next one consumes it, or begins a value that can be neither
-// the first key nor the first element of another batch for it.
+// completes tells for the next opcode that the list or dict on top of the stack gets
+// no more elements, because that opcode puts it where it belongs.
 var completes = [256]bool{
-	opEmptyDict: true, opEmptyList: true, opEmptySet: true, opSetItem: true, opSetItems: true, opAppend: true, opAppends: true,
-	opAddItems: true, opTuple: true, opTuple1: true, opTuple2: true, opTuple3: true, opList: true, opDict: true, opFrozenSet: true,
-	opStop: true, opPop: true,
+	opSetItem: true, opSetItems: true, opAppend: true, opAppends: true, opAddItems: true, opTuple: true, opTuple1: true, opTuple2: true,
+	opTuple3: true, opList: true, opDict: true, opFrozenSet: true, opStop: true, opPop: true,
 }
+
+// completesDict adds the opcodes after which a dict cannot get more: they begin a
+// value that is no key. For a list it could be the last element, which CPython's slower
+// pickler appends by itself.
+var completesDict = func() [256]bool {
+	t := completes
+	t[opEmptyDict], t[opEmptyList], t[opEmptySet] = true, true, true
+	return t
+}()

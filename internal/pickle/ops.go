@@ -156,7 +156,9 @@ func (d *decoder) dup() error {
 	if len(d.stack) <= d.floor() {
 		return d.syntax("nothing on the stack")
 	}
-	d.stack = append(d.stack, d.stack[len(d.stack)-1])
+	v := d.stack[len(d.stack)-1]
+	d.share(v)
+	d.stack = append(d.stack, v)
 	return nil
 }
 
@@ -174,7 +176,7 @@ func (d *decoder) put(i uint32) error {
 		d.lists.reset()
 		d.templates.reset()
 		if old.Kind() == value.KindReader {
-			return d.syntax(fmt.Sprintf("memo slot %d is written again while its container is open", i))
+			d.open[old.Payload()].forget(i)
 		}
 	}
 	if v.Kind() == value.KindReader {
@@ -193,15 +195,24 @@ func (d *decoder) put(i uint32) error {
 // fetch pushes memo slot i.
 func (d *decoder) fetch(i uint32) error {
 	v := d.memo.get(i)
-	if v == value.Nothing {
-		return d.emptySlot(i)
-	}
 	d.stack = append(d.stack, v)
+	return d.checkGet(i, v)
+}
+
+// checkGet looks at a value that slot i gave and that may be none.
+func (d *decoder) checkGet(i uint32, v value.Value) error {
+	if v == value.Nothing {
+		return d.syntax(fmt.Sprintf("memo slot %d is read but was never written", i))
+	}
+	d.share(v)
 	return nil
 }
 
-func (d *decoder) emptySlot(i uint32) error {
-	return d.syntax(fmt.Sprintf("memo slot %d is read but was never written", i))
+// share notes that an open container stands on the stack twice.
+func (d *decoder) share(v value.Value) {
+	if v.Kind() == value.KindReader {
+		d.open[v.Payload()].shared = true
+	}
 }
 
 // memoOp executes the forms of PUT, and GET of protocol 0.

@@ -38,18 +38,18 @@ func (d *decoder) run() (value.Value, error) {
 			v := d.memo.get(uint32(buf[p]))
 			p++
 			st = append(st, v)
-			if v == value.Nothing {
-				d.pos, d.stack = p, st[:len(st)-1]
-				return value.Nothing, d.emptySlot(uint32(buf[p-1]))
+			if k := v.Kind(); k == value.KindConst || k == value.KindReader {
+				d.pos = p
+				err = d.checkGet(uint32(buf[p-1]), v)
 			}
 		case opLongBinGet:
 			i := binary.LittleEndian.Uint32(buf[p:])
 			v := d.memo.get(i)
 			p += 4
 			st = append(st, v)
-			if v == value.Nothing {
-				d.pos, d.stack = p, st[:len(st)-1]
-				return value.Nothing, d.emptySlot(i)
+			if k := v.Kind(); k == value.KindConst || k == value.KindReader {
+				d.pos = p
+				err = d.checkGet(i, v)
 			}
 		case opBinInt1:
 			st = append(st, value.SmallInt(int64(buf[p])))
@@ -126,6 +126,9 @@ func (d *decoder) run() (value.Value, error) {
 			p, st = d.pos, d.stack
 		}
 		if err != nil {
+			if n := len(st); n > 0 && st[n-1] == value.Nothing {
+				st = st[:n-1] // of a GET that failed
+			}
 			d.pos, d.stack = p, st
 			return value.Nothing, err
 		}

@@ -202,6 +202,11 @@ func (p *Pool) Uint64(v Value) (uint64, Exact) {
 	return n.mag, exact
 }
 
+// IsInteger tells whether v is an integer of any size.
+func (p *Pool) IsInteger(v Value) bool {
+	return v.Kind() == KindInt || v.Kind() == KindNumber && p.numbers[v.Payload()].integer
+}
+
 // Float64 returns v as a float, and whether it is a number.
 func (p *Pool) Float64(v Value) (float64, bool) {
 	switch v.Kind() {
