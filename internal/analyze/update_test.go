@@ -1,0 +1,5 @@
+package analyze
+
+import "flag"
+
+var update = flag.Bool("update", false, "write the golden files")
