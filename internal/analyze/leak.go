@@ -215,7 +215,7 @@ func (w *leakWindow) judge(s *siteLives) (growing, bool) {
 		if w.n-lastDied <= quietFactor*maxAge+quietFactor {
 			g.until = lastBorn
 			g.births = before(g.births, lastBorn)
-			if blocksOf(g.births) < len(s.freed) || !g.stillRises(w.n) {
+			if !g.stillRises(w.n) {
 				return g, false
 			}
 		}

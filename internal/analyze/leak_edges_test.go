@@ -121,12 +121,24 @@ func TestLoadingIsNoLeak(t *testing.T) {
 // TestSwellingBlock reports a block that is replaced by a larger one each step, but
 // raises no alarm: it may be the cache of one request.
 func TestSwellingBlock(t *testing.T) {
+	grown := swollen(t, func(step int) int { return step })
+	if len(grown) != 1 || grown[0].Severity != rules.Info || !inStack(grown[0].Stack, "join") {
+		t.Errorf("growing in each step: %+v", grown)
+	}
+	if level := swollen(t, func(step int) int { return min(step, 8) }); len(level) > 0 {
+		t.Errorf("growing in the first steps only: %+v", level)
+	}
+}
+
+// swollen runs a loop in which a block is replaced by one of another size each step,
+// and returns the findings of growth.
+func swollen(t *testing.T, size func(step int) int) []rules.Finding {
 	m := newLoopModel()
 	m.setUp()
 	joined := m.alloc("join", 2*mib)
 	for i := range 30 {
 		m.batch("a")
-		larger := m.alloc("join", int64(4+2*i)*mib)
+		larger := m.alloc("join", int64(4+2*size(i))*mib)
 		m.release("join", joined)
 		joined = larger
 		m.optimize("Adam")
@@ -136,10 +148,110 @@ func TestSwellingBlock(t *testing.T) {
 	if len(r.Growing) != 0 || len(alarms(r)) != 0 {
 		t.Fatalf("growing %+v, findings %+v", r.Growing, r.Findings)
 	}
-	if !slices.ContainsFunc(r.Findings, func(f rules.Finding) bool {
-		return f.Rule == "leak/growing-site" && f.Severity == rules.Info && inStack(f.Stack, "join")
-	}) {
-		t.Errorf("the growing block is not named: %+v", r.Findings)
+	return slices.DeleteFunc(r.Findings, func(f rules.Finding) bool { return f.Rule != "leak/growing-site" })
+}
+
+// TestEvenBirths tells growth that goes on from growth that dies away.
+func TestEvenBirths(t *testing.T) {
+	every := func(from, to, k int) (steps []int) {
+		for ; from < to; from += k {
+			steps = append(steps, from)
+		}
+		return steps
+	}
+	for _, c := range []struct {
+		name  string
+		steps []int
+		until int
+		want  bool
+		since int // of what is left
+	}{
+		{"each step", every(0, 18, 1), 18, true, 0},
+		{"late", every(30, 58, 1), 58, true, 30},
+		{"every fifth", every(5, 30, 5), 28, true, 5},
+		{"warm-up long before", append([]int{1}, every(30, 58, 1)...), 58, true, 30},
+		{"too few", every(0, 3, 1), 3, false, 0},
+		{"set-up only", every(0, 6, 1), 40, false, 0},
+		{"eight shapes of a cache", []int{0, 1, 2, 3, 5, 7, 12, 13}, 38, false, 0},
+		{"six shapes, the last one late", []int{0, 1, 3, 9, 20, 35}, 48, false, 0},
+		{"stopped", every(0, 20, 1), 40, false, 0},
+	} {
+		g := growing{until: c.until}
+		for _, k := range c.steps {
+			g.births = append(g.births, birth{step: k, blocks: 1, bytes: 512})
+		}
+		if got := g.steady(); got != c.want || got && g.births[0].step != c.since {
+			t.Errorf("%s: steady %v since step %d, want %v since %d", c.name, got, g.births[0].step, c.want, c.since)
+		}
+	}
+}
+
+func TestSameSteps(t *testing.T) {
+	list := func(steps ...int) (l []birth) {
+		for _, k := range steps {
+			l = append(l, birth{step: k})
+		}
+		return l
+	}
+	for _, c := range []struct {
+		a, b []birth
+		want bool
+	}{
+		{list(1, 2, 3, 4, 5), list(1, 2, 3, 4, 5), true},
+		{list(1, 2, 3, 4, 5), list(2, 3, 4, 5), true},
+		{list(5, 10, 15, 20), list(6, 11, 16, 21), true},
+		{list(5, 10, 15, 20), list(8, 13, 18, 23), false},
+		{list(1, 2, 3, 4, 5, 6, 7, 8), list(2, 4, 6, 8), false},
+	} {
+		if got := sameSteps(c.a, c.b); got != c.want {
+			t.Errorf("%v and %v: %v", c.a, c.b, got)
+		}
+	}
+}
+
+// TestWorkspaceAtTheLeakingSite leaves out what a site takes once, in its first step.
+func TestWorkspaceAtTheLeakingSite(t *testing.T) {
+	m := newLoopModel()
+	m.setUp()
+	for i := range 20 {
+		m.batch("a")
+		if i == 0 {
+			m.alloc("kept", 256*mib)
+		}
+		m.alloc("kept", 4*mib)
+		m.optimize("Adam")
+	}
+	tl, sites := m.done()
+	g := Leaks(tl, sites, FindSteps(tl, sites), LeakOptions{DiedAt: -1}).Growing
+	if len(g) != 1 || g[0].BytesPerStep != 4*mib || g[0].LiveBytes != 19*4*mib {
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestClearedTogether raises no alarm for what a program collects and clears at one
+// line, and one for garbage that goes at any line.
+func TestClearedTogether(t *testing.T) {
+	for _, c := range []struct {
+		lines int
+		rule  string
+	}{{1, "leak/bounded-growth"}, {7, "leak/cycle-bursts"}} {
+		m := newLoopModel()
+		m.setUp()
+		var kept []uint64
+		for i := range 40 {
+			m.batch("a")
+			kept = append(kept, m.alloc("net.kept", 8*mib))
+			if i%8 == 7 {
+				m.release(fmt.Sprintf("clear%d", i%c.lines), kept...)
+				kept = nil
+			}
+			m.optimize("Adam")
+		}
+		tl, sites := m.done()
+		r := Leaks(tl, sites, FindSteps(tl, sites), LeakOptions{DiedAt: -1})
+		if len(r.Findings) != 1 || r.Findings[0].Rule != c.rule || (len(alarms(r)) > 0) != (c.lines > 1) {
+			t.Errorf("freed at %d lines: %+v", c.lines, r.Findings)
+		}
 	}
 }
 

@@ -270,7 +270,7 @@ func drawHealthy(t *rapid.T) training {
 	case 1:
 		r.evalEvery = rapid.IntRange(3, 10).Draw(t, "evalEvery")
 	case 2:
-		r.buffer = rapid.IntRange(2, r.steps/2).Draw(t, "buffer")
+		r.buffer = rapid.IntRange(2, r.steps*2/3).Draw(t, "buffer")
 		r.evict = rapid.Bool().Draw(t, "evict")
 	case 3:
 		r.shapes = rapid.IntRange(2, max(2, r.steps/8)).Draw(t, "shapes")

@@ -16,6 +16,11 @@ import (
 // leaksOf reads a recording and looks for leaks on each of its devices.
 func leaksOf(t testing.TB, path string, f func(tl *timeline.Timeline, s Steps, r LeakReport)) {
 	t.Helper()
+	leaksIn(t, readRecording(t, path), f)
+}
+
+func readRecording(t testing.TB, path string) *snapshot.Recording {
+	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -25,6 +30,11 @@ func leaksOf(t testing.TB, path string, f func(tl *timeline.Timeline, s Steps, r
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rec
+}
+
+func leaksIn(t testing.TB, rec *snapshot.Recording, f func(tl *timeline.Timeline, s Steps, r LeakReport)) {
+	t.Helper()
 	sites := NewSites(rec)
 	for _, d := range rec.Devices {
 		tl := timeline.Build(rec, d)
@@ -100,6 +110,49 @@ func TestRecordedLoops(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWithoutAnnotations reads recordings as older versions of torch wrote them: the
+// steps have to be found by what recurs, and the verdicts stay.
+func TestWithoutAnnotations(t *testing.T) {
+	for name, want := range map[string]struct {
+		steps   int
+		leaksAt string
+		cause   string
+	}{
+		"leak_loss_history": {19, "train_step", "leak/list-with-graph"},
+		"leak_eval_phase":   {29, "validate", "leak/eval-without-no-grad"},
+		"leak_hook_cache":   {19, "step", "leak/hook-cache"},
+		"leak_grad_graph":   {14, "step", "leak/create-graph"},
+		"leak_log10":        {59, "step", "leak/step-outputs"},
+		"leak_late":         {59, "_xy", "leak/step-outputs"},
+		"no_leak_buffer":    {39, "", ""},
+		"warm_caches":       {39, "", ""},
+		"gan":               {19, "", ""},
+		"streams":           {19, "", ""},
+	} {
+		rec := readRecording(t, "../../testdata/leaks/"+name+".pickle.xz")
+		rec.Annotations = nil
+		leaksIn(t, rec, func(_ *timeline.Timeline, s Steps, r LeakReport) {
+			if s.Source != StepsPeriodic || s.Len() != want.steps {
+				t.Errorf("%s: %d steps by %s, want %d: %s", name, s.Len(), s.Source, want.steps, s.Why)
+			}
+			f := alarms(r)
+			if want.leaksAt == "" && len(f) > 0 || want.leaksAt != "" && (len(f) != 1 || !inStack(f[0].Stack, want.leaksAt) || f[0].Causes[0] != want.cause) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		})
+	}
+}
+
+// TestGANWithCppStacks knows a cycle of optimizers although the backward pass of both
+// goes through the same C++ frames.
+func TestGANWithCppStacks(t *testing.T) {
+	leaksOf(t, "../../testdata/gpu/gan.pickle.xz", func(_ *timeline.Timeline, s Steps, _ LeakReport) {
+		if s.Len() != 16 {
+			t.Errorf("%d steps, want 16: %s", s.Len(), s.Why)
+		}
+	})
 }
 
 // TestCycleBursts tells garbage in cycles, collected wherever Python happens to be,

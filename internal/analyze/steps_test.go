@@ -215,10 +215,44 @@ func TestBatchesAreStepsAndEpochsAreNot(t *testing.T) {
 		for range 10 {
 			m.batch("a")
 		}
-		m.release("log", m.alloc("log", 2*mib))
+		for i := range 4 {
+			site := fmt.Sprintf("log%d", i)
+			m.release(site, m.alloc(site, 2*mib))
+		}
 	}
 	if s := stepsOf(m); s.Source != StepsPeriodic || s.Len() != 59 {
 		t.Errorf("%d steps by %s: %s", s.Len(), s.Source, s.Why)
+	}
+}
+
+// TestFewOptimizerSteps takes batches for steps where gradients are accumulated over
+// so many that hardly any optimizer step is left.
+func TestFewOptimizerSteps(t *testing.T) {
+	m := newLoopModel()
+	m.setUp()
+	for range 40 {
+		m.batch("a")
+	}
+	m.optimize("Adam")
+	if s := stepsOf(m); s.Source != StepsPeriodic || s.Len() != 39 {
+		t.Errorf("%d steps by %s: %s", s.Len(), s.Source, s.Why)
+	}
+}
+
+// TestMarksAndEventsOfOneMicrosecond puts an event that shares the time of a mark on
+// the side on which it happened.
+func TestMarksAndEventsOfOneMicrosecond(t *testing.T) {
+	m := newLoopModel()
+	var want []int
+	for range 4 {
+		want = append(want, m.dev.Events.Len())
+		m.rec.Annotations = append(m.rec.Annotations, snapshot.Annotation{Name: "train_step", Start: true, TimeUS: m.time + 3})
+		m.batch("a")
+		m.rec.Annotations = append(m.rec.Annotations, snapshot.Annotation{Name: "train_step", TimeUS: m.time})
+	}
+	want = append(want, m.dev.Events.Len())
+	if s := stepsOf(m); fmt.Sprint(s.Bounds) != fmt.Sprint(want) {
+		t.Errorf("bounds %v, want %v", s.Bounds, want)
 	}
 }
 
