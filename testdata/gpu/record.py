@@ -17,17 +17,8 @@ sys.path.insert(0, HERE)
 
 def dump(record, path):
     import torch
-    if record.get("writer") == "cpp":
-        write = getattr(torch._C, "_cuda_memorySnapshotPickled", None) or getattr(torch._C, "_memory_snapshot_pickled", None)
-        if write is None:
-            return False
-        data = write()
-        data = data if isinstance(data, bytes) else data.encode("latin-1")
-    else:
-        data = pickle.dumps(torch.cuda.memory._snapshot(), protocol=record.get("protocol", 4))
     with lzma.open(path, "wb", preset=6) as f:
-        f.write(data)
-    return True
+        f.write(pickle.dumps(torch.cuda.memory._snapshot(), protocol=record.get("protocol", 4)))
 
 
 def one(name, out):
@@ -62,13 +53,13 @@ def one(name, out):
     s = torch.cuda.memory_stats()
     summary = torch.cuda.memory_summary()
     path = os.path.join(out, name + ".pickle.xz")
-    written = dump(record, path)
+    dump(record, path)
     row = {"recording": name + ".pickle.xz", "alloc_conf": w.CONF[name], "limit_bytes": w.LIMIT_MIB.get(name, 0) * 2**20 or None, "steps_done": done, "oom": oom is not None,
            "oom_text": oom, "peak_requested": s["requested_bytes.all.peak"], "peak_allocated": s["allocated_bytes.all.peak"], "peak_active": s["active_bytes.all.peak"],
            "peak_reserved": s["reserved_bytes.all.peak"], "final_allocated": s["allocated_bytes.all.current"], "final_reserved": s["reserved_bytes.all.current"],
            "alloc_retries": s["num_alloc_retries"], "num_ooms": s["num_ooms"], "device_allocs": s["num_device_alloc"], "device_frees": s["num_device_free"],
            "complete": not late and "max_entries" not in record and record.get("enabled") != "state", "oom_cause": w.CAUSE.get(name), "per_step": per_step,
-           "torch": torch.__version__, "device": torch.cuda.get_device_name(), "device_bytes": total, "written": written}
+           "torch": torch.__version__, "device": torch.cuda.get_device_name(), "device_bytes": total}
     with open(os.path.join(out, "recorded.jsonl"), "a") as f:
         f.write(json.dumps(row) + "\n")
     if name in ("train_mlp_adamw", "oom_checkerboard"):
@@ -76,7 +67,7 @@ def one(name, out):
             f.write(summary)
         with open(os.path.join(out, name + ".stats.json"), "w") as f:
             json.dump(s, f)
-    print(f"{name:28s} steps {done:3d} allocated {s['allocated_bytes.all.peak']/2**20:9.1f} reserved {s['reserved_bytes.all.peak']/2**20:9.1f} MiB ooms {s['num_ooms']} {'OOM' if oom else ''} {'' if written else 'NOT WRITTEN'}", flush=True)
+    print(f"{name:28s} steps {done:3d} allocated {s['allocated_bytes.all.peak']/2**20:9.1f} reserved {s['reserved_bytes.all.peak']/2**20:9.1f} MiB ooms {s['num_ooms']} {'OOM' if oom else ''}", flush=True)
 
 
 def child(name, out):

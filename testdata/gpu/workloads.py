@@ -53,6 +53,35 @@ def train_mlp_adamw():
     return step
 
 
+@case()
+def train_varying():
+    """Batches of ever other sizes, under default settings: the recording from which other settings are predicted."""
+    m = mlp(); o = torch.optim.Adam(m.parameters()); r = random.Random(6)
+    def step(i):
+        n = r.randrange(64, 8192)
+        F.cross_entropy(m(torch.randn(n, 2048, device="cuda")), torch.randint(0, 10, (n,), device="cuda")).backward(); o.step(); o.zero_grad()
+    return step
+
+
+@case(steps=16)
+def images_of_many_sizes():
+    m = convnet(); o = torch.optim.SGD(m.parameters(), 0.1); r = random.Random(8)
+    def step(i):
+        x, y = images(r.randrange(1, 24), r.randrange(48, 400, 16)); F.cross_entropy(m(x), y).backward(); o.step(); o.zero_grad(set_to_none=True)
+    return step
+
+
+@case(steps=12)
+def empties_cache():
+    """Calls empty_cache every third step, as many scripts do."""
+    step = images_of_many_sizes()
+    def inner(i):
+        step(i)
+        if i % 3 == 2:
+            torch.cuda.empty_cache()
+    return inner
+
+
 @case(conf="expandable_segments:True")
 def train_varying_expandable():
     m = mlp(); o = torch.optim.Adam(m.parameters()); r = random.Random(1)
@@ -274,12 +303,6 @@ def cpp_stacks():
     return train_mlp_adamw()
 
 
-@case(steps=6, writer="cpp")
-def cpp_writer():
-    """Written by the C++ pickler, as torch._C._cuda_memorySnapshot's C++ twin does where it can be reached."""
-    return train_and_eval()
-
-
 @case(steps=6, protocol=2)
 def protocol2():
     return train_and_eval()
@@ -409,7 +432,7 @@ def oom_stranded_in_graph_pool():
                     ys = [x + 1 for _ in range(6)]; del ys
             return
         if i > 1:
-            torch.empty(300 * MiB, dtype=torch.uint8, device="cuda")
+            torch.empty(500 * MiB, dtype=torch.uint8, device="cuda")
     return step
 
 
