@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -151,47 +150,4 @@ func SkippedNote(skipped []Skipped) string {
 		parts = append(parts[:5], "…")
 	}
 	return strings.Join(parts, "; ")
-}
-
-// ReadFiles reads the files of a set, parallel of them at a time, and yields the
-// recordings in their order. It runs at most parallel files ahead of the caller:
-// that many recordings are in memory beside the one in use. read opens and reads
-// one file; an error of one does not end the others. When the caller stops early,
-// ReadFiles waits for the reads under way.
-func ReadFiles(files []File, parallel int, read func(File) (*Recording, error)) iter.Seq2[*Recording, error] {
-	type result struct {
-		rec *Recording
-		err error
-	}
-	return func(yield func(*Recording, error) bool) {
-		results := make([]chan result, 0, len(files))
-		start := func() {
-			f := files[len(results)]
-			c := make(chan result, 1)
-			results = append(results, c)
-			go func() {
-				rec, err := read(f)
-				if rec != nil && f.Rank >= 0 {
-					rec.Source.Rank = f.Rank
-				}
-				c <- result{rec, err}
-			}()
-		}
-		next := 0
-		defer func() {
-			for ; next < len(results); next++ {
-				<-results[next]
-			}
-		}()
-		for next < len(files) {
-			for len(results) < min(next+max(parallel, 1), len(files)) {
-				start()
-			}
-			r := <-results[next]
-			next++
-			if !yield(r.rec, r.err) {
-				return
-			}
-		}
-	}
 }

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -170,49 +168,5 @@ func TestFindFiles(t *testing.T) {
 	}
 	if _, err := FindFiles(fsys, "absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("absent folder: error %v", err)
-	}
-}
-
-func TestReadFiles(t *testing.T) {
-	before := runtime.NumGoroutine()
-	var running, most atomic.Int32
-	bad := errors.New("bad")
-	var files []File
-	for i := range 20 {
-		files = append(files, File{FileInfo: FileInfo{Path: fmt.Sprint(i)}, Rank: i})
-	}
-	read := func(f File) (*Recording, error) {
-		n := running.Add(1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-		}
-		runtime.Gosched()
-		running.Add(-1)
-		if f.Rank == 3 {
-			return nil, bad
-		}
-		return &Recording{Source: Source{Name: f.Path, Rank: -1}}, nil
-	}
-	i := 0
-	for rec, err := range ReadFiles(files, 2, read) {
-		switch {
-		case i == 3 && err != bad, i != 3 && (err != nil || rec.Source.Rank != i || rec.Source.Name != fmt.Sprint(i)):
-			t.Errorf("file %d: %+v, %v", i, rec, err)
-		}
-		i++
-	}
-	if i != len(files) || most.Load() > 2 {
-		t.Errorf("%d files, at most %d at a time", i, most.Load())
-	}
-	for range ReadFiles(files, 4, read) {
-		break
-	}
-	if running.Load() != 0 {
-		t.Errorf("%d reads still run", running.Load())
-	}
-	for range ReadFiles(nil, 2, read) {
-		t.Error("a recording of no file")
-	}
-	for after := runtime.NumGoroutine(); after > before; after = runtime.NumGoroutine() {
-		runtime.Gosched() // a goroutine that has sent its result may not have ended yet
 	}
 }

@@ -154,20 +154,12 @@ func (e *explainer) run(ctx context.Context, args []string) error {
 	for _, note := range in.notes {
 		e.app.Warn("%s", note)
 	}
-	recordings, err := e.read(ctx, in.files)
+	if e.f.against != "" {
+		return e.compare(ctx, in.files)
+	}
+	devices, err := e.explainAll(ctx, in.files)
 	if err != nil {
 		return err
-	}
-	if e.f.against != "" {
-		return e.compare(ctx, recordings)
-	}
-	var devices []explained
-	for _, rec := range recordings {
-		list, err := e.explain(rec)
-		if err != nil {
-			return err
-		}
-		devices = append(devices, list...)
 	}
 	if err := e.print(devices); err != nil {
 		return err
@@ -175,43 +167,77 @@ func (e *explainer) run(ctx context.Context, args []string) error {
 	return e.verdict()
 }
 
-// read reads all files, two at a time. Texts go to e.texts.
-func (e *explainer) read(ctx context.Context, files []snapshot.File) ([]*snapshot.Recording, error) {
-	var recordings []*snapshot.Recording
-	for rec, err := range snapshot.ReadFiles(files, 2, func(f snapshot.File) (*snapshot.Recording, error) { return e.readFile(ctx, f.Path) }) {
-		switch {
-		case err != nil:
-			return nil, err
-		case rec != nil:
-			recordings = append(recordings, rec)
+// explainAll reads and explains all files, two at a time. Texts are read before
+// recordings: what they say of the device counts for these.
+func (e *explainer) explainAll(ctx context.Context, files []snapshot.File) ([]explained, error) {
+	var devices []explained
+	for _, texts := range []bool{true, false} {
+		for list, err := range inOrder(len(files), 2, func(i int) ([]explained, error) { return e.explainFile(ctx, files[i], texts) }) {
+			if err != nil {
+				return nil, err
+			}
+			devices = append(devices, list...)
 		}
 	}
-	return recordings, nil
+	return devices, nil
 }
 
-// readFile reads one file. A text is kept in e.texts, and nil is returned for it.
-func (e *explainer) readFile(ctx context.Context, name string) (*snapshot.Recording, error) {
-	f, size, err := e.app.open(name, interruptible(ctx, e.app.Stdin))
-	if err != nil {
-		return nil, err
+// explainFile reads and explains a file if it is a text, or if it is none. Standard
+// input can be looked at once only: it has its turn with the recordings.
+func (e *explainer) explainFile(ctx context.Context, f snapshot.File, texts bool) ([]explained, error) {
+	if f.Path == "-" && texts {
+		return nil, nil
 	}
-	defer f.Close()
-	bar := term.NewProgress(e.app.Stderr, e.app.ErrLook(), e.app.Now, "reading "+base(name), size)
-	defer bar.End()
-	in, err := snapshot.Open(bar.Reader(&cancelReader{ctx, f}), snapshot.Options{Name: e.shown(name)})
+	var out []explained
+	err := e.withInput(ctx, f, func(in *snapshot.Input, ahead *timeline.Ahead) error {
+		if in.IsText() {
+			if texts || f.Path == "-" {
+				return e.readText(f.Path, in.Text())
+			}
+			return nil
+		}
+		if texts {
+			return nil
+		}
+		rec, err := e.readRecording(in, f)
+		if err != nil {
+			return err
+		}
+		out, err = e.explain(rec, ahead)
+		return err
+	})
+	return out, err
+}
+
+// withInput opens a file and looks at what it is. Its recording, if it is one, is
+// replayed by ahead while it is being read.
+func (e *explainer) withInput(ctx context.Context, f snapshot.File, use func(*snapshot.Input, *timeline.Ahead) error) error {
+	file, size, err := e.app.open(f.Path, interruptible(ctx, e.app.Stdin))
 	if err != nil {
-		return nil, inputError(err)
+		return err
+	}
+	defer file.Close()
+	bar := term.NewProgress(e.app.Stderr, e.app.ErrLook(), e.app.Now, "reading "+base(f.Path), size)
+	defer bar.End()
+	ahead := new(timeline.Ahead)
+	in, err := snapshot.Open(bar.Reader(&cancelReader{ctx, file}), snapshot.Options{Name: e.shown(f.Path), OnEvents: ahead.Events})
+	if err != nil {
+		return inputError(err)
 	}
 	defer in.Close()
-	if in.IsText() {
-		return nil, e.readText(name, in.Text())
-	}
+	return use(in, ahead)
+}
+
+func (e *explainer) readRecording(in *snapshot.Input, f snapshot.File) (*snapshot.Recording, error) {
 	rec, err := in.Recording()
 	if err != nil {
 		return nil, inputError(err)
 	}
+	if f.Rank >= 0 {
+		rec.Source.Rank = f.Rank
+	}
 	if t := rec.Truncated; t != nil {
-		e.app.Warn("%s breaks off after %s (%s); what came before is used", e.shown(name), units.FormatBytes(t.Offset), t.Reason)
+		e.app.Warn("%s breaks off after %s (%s); what came before is used", e.shown(f.Path), units.FormatBytes(t.Offset), t.Reason)
 	}
 	if e.f.redact {
 		rec = analyze.Redact(rec)
@@ -255,7 +281,7 @@ func (c *cancelReader) Read(p []byte) (int, error) {
 }
 
 // explain explains every device of a recording, the devices side by side.
-func (e *explainer) explain(rec *snapshot.Recording) ([]explained, error) {
+func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead) ([]explained, error) {
 	sites := analyze.NewSites(rec)
 	devices := e.devicesOf(rec)
 	if len(devices) == 0 {
@@ -269,7 +295,7 @@ func (e *explainer) explain(rec *snapshot.Recording) ([]explained, error) {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			out[i], errs[i] = e.explainDevice(timeline.Build(rec, dev), sites)
+			out[i], errs[i] = e.explainDevice(ahead.Build(rec, dev), sites)
 		})
 	}
 	wg.Wait()

@@ -122,22 +122,15 @@ func (e *explainer) verdict() error {
 }
 
 // compare prints what changed from the recording of --against to the one given.
-func (e *explainer) compare(ctx context.Context, recordings []*snapshot.Recording) error {
-	if len(recordings) != 1 {
-		return usageErrorf("--against compares one recording with another, but %d were given", len(recordings))
+func (e *explainer) compare(ctx context.Context, files []snapshot.File) error {
+	if len(files) != 1 {
+		return usageErrorf("--against compares one recording with another, but %d were given", len(files))
 	}
-	old, err := e.read(ctx, []snapshot.File{{FileInfo: snapshot.FileInfo{Path: e.f.against}, Rank: -1}})
+	before, err := e.side(ctx, snapshot.File{FileInfo: snapshot.FileInfo{Path: e.f.against}, Rank: -1})
 	if err != nil {
 		return err
 	}
-	if len(old) != 1 {
-		return inputError(fmt.Errorf("%s: not a recording of GPU memory", e.f.against))
-	}
-	before, err := e.side(old[0])
-	if err != nil {
-		return err
-	}
-	after, err := e.side(recordings[0])
+	after, err := e.side(ctx, files[0])
 	if err != nil {
 		return err
 	}
@@ -149,16 +142,24 @@ func (e *explainer) compare(ctx context.Context, recordings []*snapshot.Recordin
 }
 
 // side is the device of a recording with the most events, at the moment asked for.
-func (e *explainer) side(rec *snapshot.Recording) (analyze.DiffSide, error) {
-	devices := e.devicesOf(rec)
-	if len(devices) == 0 {
-		return analyze.DiffSide{}, inputError(fmt.Errorf("%s: %s", rec.Source.Name, e.noDevice(rec)))
-	}
-	dev := slices.MaxFunc(devices, func(a, b *snapshot.Device) int { return a.Events.Len() - b.Events.Len() })
-	tl, sites := timeline.Build(rec, dev), analyze.NewSites(rec)
-	x, err := analyze.Explain(tl, sites, e.opt)
-	if err != nil {
-		return analyze.DiffSide{}, usageErrorf("%s: %w", rec.Source.Name, err)
-	}
-	return analyze.DiffSide{TL: tl, Sites: sites, Event: x.Accounting.Event}, nil
+func (e *explainer) side(ctx context.Context, f snapshot.File) (side analyze.DiffSide, err error) {
+	err = e.withInput(ctx, f, func(in *snapshot.Input, ahead *timeline.Ahead) error {
+		rec, err := e.readRecording(in, f)
+		if err != nil {
+			return err
+		}
+		devices := e.devicesOf(rec)
+		if len(devices) == 0 {
+			return inputError(fmt.Errorf("%s: %s", rec.Source.Name, e.noDevice(rec)))
+		}
+		dev := slices.MaxFunc(devices, func(a, b *snapshot.Device) int { return a.Events.Len() - b.Events.Len() })
+		tl, sites := ahead.Build(rec, dev), analyze.NewSites(rec)
+		x, err := analyze.Explain(tl, sites, e.opt)
+		if err != nil {
+			return usageErrorf("%s: %w", rec.Source.Name, err)
+		}
+		side = analyze.DiffSide{TL: tl, Sites: sites, Event: x.Accounting.Event}
+		return nil
+	})
+	return side, err
 }

@@ -10,7 +10,7 @@ import (
 // Build replays dev, a device of rec, under the recording's own settings.
 func Build(rec *snapshot.Recording, dev *snapshot.Device) *Timeline {
 	t := &Timeline{Rec: rec, Dev: dev, Config: ConfigOf(rec.Settings)}
-	r := newReplayer(t, inferStart(dev, findSegmentEvents(dev.Events)))
+	r := newReplayer(t, newPlacer(t), inferStart(dev, findSegmentEvents(dev.Events)))
 	var b snapshot.Batch
 	for k := range dev.Events.Chunks() {
 		dev.Events.Chunk(k, &b)
@@ -21,11 +21,15 @@ func Build(rec *snapshot.Recording, dev *snapshot.Device) *Timeline {
 }
 
 // ConfigOf returns the allocator's configuration that a recording was made under.
-// Without settings (torch before 2.3) it is the default.
+// Without settings (torch before 2.3) it is the default. What the recording says to
+// be in force counts; the string tells the rest.
 func ConfigOf(s *snapshot.Settings) allocator.Config {
 	var c allocator.Config
 	if s == nil {
 		return c
+	}
+	if said, err := allocator.ParseConfig(allocator.Newest, s.Conf); err == nil {
+		c.LargeSegmentBytes, c.MaxNonSplitRoundingBytes = said.Config.LargeSegmentBytes, said.Config.MaxNonSplitRoundingBytes
 	}
 	c.MaxSplitBytes = max(s.MaxSplitBytes, 0)
 	c.Expandable = s.ExpandableSegments
@@ -44,10 +48,10 @@ type replayer struct {
 	many   bool              // there are pools beside the default one, so that a request's pool must be looked up
 }
 
-func newReplayer(t *Timeline, s *start) *replayer {
-	r := &replayer{t: t, p: newPlacer(t), pools: s.pools}
+func newReplayer(t *Timeline, p placer, s *start) *replayer {
+	r := &replayer{t: t, p: p, pools: s.pools}
 	t.Replay.First = -1
-	t.Replay.FromCold = len(s.segments) == 0 && t.Dev.Events.Len() > 0
+	t.Replay.FromCold = len(s.segments) == 0
 	r.many = s.manyPools()
 	s.settle(t.Config.Round)
 	r.load(s)
@@ -60,9 +64,11 @@ func newReplayer(t *Timeline, s *start) *replayer {
 // replay applies a run of events. Runs come in order.
 func (r *replayer) replay(b *snapshot.Batch) {
 	t := r.t
-	t.marks = append(t.marks, r.now)
 	for j, v := range b.Action {
 		i, a, id := b.First+j, snapshot.Action(v), -1
+		if i%snapshot.EventsChunk == 0 {
+			t.marks = append(t.marks, r.now)
+		}
 		switch {
 		case a == snapshot.Alloc:
 			id = r.alloc(i, b, j)
@@ -71,7 +77,7 @@ func (r *replayer) replay(b *snapshot.Batch) {
 		case a == snapshot.FreeCompleted:
 			id = r.freeCompleted(i, b.Addr[j])
 		case a.MovesSegment():
-			r.segment(i, a)
+			r.segment(i, a, b, j)
 		case a == snapshot.OOM:
 			r.p.failed()
 		}
@@ -140,22 +146,23 @@ func (r *replayer) freeCompleted(i int, addr uint64) int {
 	return id
 }
 
-// segment replays the segment event i.
-func (r *replayer) segment(i int, a snapshot.Action) {
-	e := r.t.Dev.Events.At(i)
-	pool := r.pools[0]
-	r.pools = r.pools[1:]
+// segment replays the segment event i, row j of b.
+func (r *replayer) segment(i int, a snapshot.Action, b *snapshot.Batch, j int) {
+	addr, size, stream := b.Addr[j], int64(b.Size[j]), snapshot.StreamID(b.Stream[j])
+	var pool snapshot.PoolID
+	if len(r.pools) > 0 {
+		pool, r.pools = r.pools[0], r.pools[1:]
+	}
+	r.closeSegments(i, addr, size) // where it grows: memory that was there was returned unseen
 	var err error
 	if a.Grows() {
-		r.closeSegments(i, e.Addr, e.SizeBytes) // memory that was there was returned unseen
 		r.openSegment(Segment{
-			From: i, To: Never, Addr: e.Addr, SizeBytes: e.SizeBytes, Stream: e.Stream, Pool: pool,
-			Small: e.SizeBytes <= smallSegmentBytes, Expandable: a == snapshot.SegmentMap, Stack: e.Stack,
+			From: i, To: Never, Addr: addr, SizeBytes: size, Stream: stream, Pool: pool,
+			Small: size <= smallSegmentBytes, Expandable: a == snapshot.SegmentMap, Stack: snapshot.StackID(b.Stack[j]),
 		})
-		err = r.p.grow(a, e.Addr, e.SizeBytes, e.Stream, pool)
+		err = r.p.grow(a, addr, size, stream, pool)
 	} else {
-		r.closeSegments(i, e.Addr, e.SizeBytes)
-		err = r.p.shrink(a, e.Addr, e.SizeBytes)
+		err = r.p.shrink(a, addr, size)
 	}
 	if err != nil {
 		r.t.Replay.Odd.note(err)
@@ -243,6 +250,7 @@ func (o *Odd) note(err error) {
 func (r *replayer) finish() {
 	t := r.t
 	t.End = r.now
+	t.Replay.FromCold = t.Replay.FromCold && t.Dev.Events.Len() > 0
 	t.blockOf.Trim()
 	for i := range t.Dev.Segments {
 		g := &t.Dev.Segments[i]
