@@ -80,7 +80,8 @@ func (t *eventTable) init(pool *value.Pool, hook func(int, *Batch)) {
 	t.sealer.hook = hook
 	t.poolOf = map[PoolID]int{}
 	t.pair(PoolID{})
-	t.streamOf = map[uint64]StreamID{}
+	t.streams = []uint64{0} // the default stream is StreamID 0, and that of what names none
+	t.streamOf = map[uint64]StreamID{0: 0}
 	t.labels = []string{""}
 	t.labelOf = map[value.Value]LabelID{}
 }
@@ -107,7 +108,8 @@ func (b *builder) event(in value.Place, k *keySet, items []value.Value) (value.V
 	r := t.rows
 	n := r.n % EventsChunk // the compiler sees that it is in range
 	var action Action
-	var addr, metadata uint64
+	var addr uint64
+	var metadata, otherText LabelID
 	var sizeBytes, timeUS int64
 	var at site
 	for i, f := range k.fields {
@@ -127,11 +129,9 @@ func (b *builder) event(in value.Place, k *keySet, items []value.Value) (value.V
 		case fCompile:
 			r.set(colCompile, uint64(b.compileContext(v)))
 		case fMetadata:
-			metadata = uint64(b.label(v))
+			metadata = b.label(v)
 		case fInternal, fCategory:
-			if metadata == 0 {
-				metadata = uint64(b.label(v))
-			}
+			otherText = max(otherText, b.label(v))
 		case fPool:
 			r.set(colPool, uint64(b.poolIndex(v)))
 		case fForward:
@@ -140,7 +140,10 @@ func (b *builder) event(in value.Place, k *keySet, items []value.Value) (value.V
 			at.cpp = v
 		}
 	}
-	r.set(colMetadata, metadata)
+	if metadata == 0 {
+		metadata = otherText
+	}
+	r.set(colMetadata, uint64(metadata))
 	stack := b.stackAt(&at)
 	r.cols[colAction][n], r.cols[colAddr][n], r.cols[colSize][n] = uint64(action), addr, uint64(sizeBytes)
 	r.cols[colStack][n], r.cols[colTime][n] = uint64(stack), uint64(timeUS)

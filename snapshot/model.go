@@ -14,7 +14,7 @@ type Recording struct {
 	Devices     []*Device // those that have segments or events; devices first, then host memory
 	Frames      []Frame   // each once
 	Stacks      Stacks
-	Streams     []uint64 // raw stream handle of each StreamID; handles differ between runs
+	Streams     []uint64 // raw stream handle of each StreamID; handles differ between runs. Streams[0] is 0, the default stream
 	Labels      []string // compile contexts and user metadata, by LabelID; Labels[0] is ""
 	Settings    *Settings
 	Annotations []Annotation

@@ -218,6 +218,7 @@ func TestBreaksOff(t *testing.T) {
 		{"in a key", "}(U\x05a", "{!}"},
 		{"in a number", "](K\x01J\x00", "[1]"},
 		{"in a list of GETs", "](K\x01q\x00](h\x00h\x00", "[1 [1 1]]"},
+		{"while the outer list is named", "]q\x00(K\x01]h\x00K\x02", "[1 [] None 2]"},
 		{"at a bad opcode", "](K\x01\x00", "[1]"},
 	}
 	for _, tt := range tests {

@@ -28,13 +28,13 @@ func (d *decoder) unwind() value.Value {
 func (d *decoder) cutInto() bool {
 	n, floor := len(d.stack), d.floor()
 	if n-2 >= floor && d.isOpen(d.stack[n-2], true) && d.wantsTop() {
-		v := d.cut(d.stack[n-1])
+		v := d.cutFor(d.stack[n-2], d.stack[n-1])
 		d.addCut(d.stack[n-2], []value.Value{v})
 		d.stack = d.stack[:n-1]
 		return true
 	}
 	if n-3 >= floor && d.isOpen(d.stack[n-3], false) && d.stack[n-2].IsString() && !d.inDict() {
-		v := d.cut(d.stack[n-1])
+		v := d.cutFor(d.stack[n-3], d.stack[n-1])
 		d.addCut(d.stack[n-3], []value.Value{d.stack[n-2], v})
 		d.stack = d.stack[:n-2]
 		return true
@@ -58,6 +58,9 @@ func (d *decoder) wantsTop() bool {
 	case d.inDict():
 		return (n-1-floor)%2 == 0 && !d.stack[n-1].IsString() // the place of a key, which no container can be
 	}
+	if d.stack[n-2].Payload() <= d.stack[floor-1].Payload() {
+		return false // it surrounds both
+	}
 	below := &d.open[d.stack[n-2].Payload()]
 	return below.state == value.Nothing && below.items == nil && !d.isOpen(d.stack[n-1], true)
 }
@@ -67,13 +70,24 @@ func (d *decoder) unwindMark() {
 	m := d.marks[len(d.marks)-1]
 	d.marks = d.marks[:len(d.marks)-1]
 	items := d.stack[m.at:]
-	for i, v := range items {
-		items[i] = d.cut(v)
-	}
 	d.stack = d.stack[:m.at]
-	if m.at > 0 {
-		d.addCut(d.stack[m.at-1], items)
+	if m.at == 0 {
+		return
 	}
+	into := d.stack[m.at-1]
+	for i, v := range items {
+		items[i] = d.cutFor(into, v)
+	}
+	d.addCut(into, items)
+}
+
+// cutFor is cut for an element of into. A damaged pickle can name a container that
+// surrounds into: that one is still to be finished.
+func (d *decoder) cutFor(into, v value.Value) value.Value {
+	if v.Kind() == value.KindReader && into.Kind() == value.KindReader && v.Payload() <= into.Payload() {
+		return value.None
+	}
+	return d.cut(v)
 }
 
 func (d *decoder) isOpen(v value.Value, isList bool) bool {
