@@ -100,30 +100,18 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Round returns the size of the block that serves a request: the request
-// rounded up to 512 bytes, or as RoundupDivisions has it.
+// Round returns the size of the block that serves a request: the request rounded
+// up to a multiple of 512 bytes, or with divisions to one of the power of two below
+// it divided by them. Requests of at most 512 bytes a division are not divided.
 func (c *Config) Round(requestedBytes int64) int64 {
 	if requestedBytes < minBlockBytes {
 		return minBlockBytes
 	}
 	n := uint64(requestedBytes)
 	log := bits.Len64(n) - 1
+	step := uint64(minBlockBytes)
 	if d := uint64(c.RoundupDivisions[min(max(log-20, 0), 15)]); d > 1 && n > minBlockBytes*d {
-		return roundToDivision(n, log, d)
-	}
-	return int64((n + minBlockBytes - 1) &^ (minBlockBytes - 1))
-}
-
-// roundToDivision rounds n up to a step of 1/d of the power of two below it.
-// A power of two stays as it is.
-func roundToDivision(n uint64, log int, d uint64) int64 {
-	floor := uint64(1) << log
-	if n == floor {
-		return int64(n)
-	}
-	step := floor / d
-	if step == 0 {
-		return int64(floor << 1)
+		step = 1 << log / d
 	}
 	return int64((n + step - 1) / step * step)
 }

@@ -46,7 +46,6 @@ func (a *Allocator) Load(segments []SegmentInfo) error {
 			return fmt.Errorf("segment %d at %#x: %w", i, segments[i].Addr, err)
 		}
 	}
-	a.grown = None
 	return nil
 }
 
