@@ -111,6 +111,25 @@ func TestPrintError(t *testing.T) {
 	}
 }
 
+// TestErrorOnTerminal: a person sees colour, unless the environment says no.
+func TestErrorOnTerminal(t *testing.T) {
+	for noColor, want := range map[string]string{
+		"":    "ullage: \x1b[31merror:\x1b[0m \"frob\" is not a command of ullage\n\x1b[36mhint:\x1b[0m run 'ullage --help' for the commands\n",
+		"yes": "ullage: error: \"frob\" is not a command of ullage\nhint: run 'ullage --help' for the commands\n",
+	} {
+		o := outside{
+			terminal: term.Terminal{IsTerminal: true, ANSI: true, UTF8: true, Width: 80},
+			env:      map[string]string{"NO_COLOR": noColor},
+		}
+		if code := o.run(t, "frob"); code != exitUsage {
+			t.Errorf("exit code %d, want %d", code, exitUsage)
+		}
+		if diff := cmp.Diff(want, o.stderr.String()); diff != "" {
+			t.Errorf("NO_COLOR=%s (-want +got):\n%s", noColor, diff)
+		}
+	}
+}
+
 // TestWarn: warnings are for people, and can be turned off.
 func TestWarn(t *testing.T) {
 	var o outside
