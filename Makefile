@@ -33,11 +33,13 @@ demo: build ## explain a recording of a real out-of-memory error
 test: setup check unit cross install-check accept ## all that must pass before a change goes in
 
 .PHONY: check
-check: ## format, vet, staticcheck
+check: ## format, module files, vet, staticcheck
 	scripts/check-format
+	go mod tidy -diff
+	go -C tools mod tidy -diff
 	go vet ./...
 	$(TOOL) staticcheck ./...
-	go vet -C tools ./...
+	go -C tools vet ./...
 
 .PHONY: unit
 unit: ## the Go tests, with the race detector
@@ -53,7 +55,7 @@ cross: ## build and vet for every system that ullage runs on
 
 .PHONY: install-check
 install-check: ## install as users do, from a module proxy, and run the result
-	go run -C tools ./installcheck ..
+	go -C tools run ./installcheck ..
 
 .PHONY: accept
 accept: build ## compare with recordings of real runs, where they are at hand
