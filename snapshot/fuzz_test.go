@@ -11,10 +11,10 @@ import (
 // FuzzRead reads arbitrary bytes, in memory bounded by their number. What comes out
 // keeps the promises of the model, on which everything else relies.
 func FuzzRead(f *testing.F) {
-	f.Add(madeRecording(f, made.Run{Events: 40}))
+	f.Add(madeRecording(f, made.Run{Events: 6}))
 	for _, name := range []string{"leak_eval_outputs.pickle", "cpp.pickle", "torch-2.0.pickle", "torch-2.13.pickle", "segments.pickle", "profile_plot.html", "dump-2.13.json"} {
 		data := fixture(f, name)
-		f.Add(data[:min(len(data), 6000)])
+		f.Add(data[:min(len(data), 2500)])
 	}
 	f.Add([]byte(`{"segments": [], "device_traces": [[{"action": "alloc", "addr": -1, "size": 1e400, "frames": [{"name": "f", "filename": "", "line": 1}]}]]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
