@@ -114,8 +114,13 @@ func (x *Explanation) collect(opt Options) {
 			x.Findings = append(x.Findings, rules.Complete(f))
 		}
 	}
-	add(x.oomFindings()...)
-	add(x.Leaks.Findings...)
+	if f := x.OOMs.Fatal; f != nil && x.leakBehind(f) != nil { // what to mend comes before what it led to
+		add(x.Leaks.Findings...)
+		add(x.oomFindings()...)
+	} else {
+		add(x.oomFindings()...)
+		add(x.Leaks.Findings...)
+	}
 	add(x.fragmentationFindings()...)
 	add(x.peakFindings()...)
 	add(x.settingsFindings(opt)...)

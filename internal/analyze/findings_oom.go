@@ -76,6 +76,7 @@ func (x *Explanation) fatalEvidence(o *OOM) []string {
 	}
 	if o.Cause == Fragmentation {
 		list = append(list, fmt.Sprintf("in one piece, what was free would have held the request with %s to spare", units.FormatBytes(o.MarginBytes)))
+		list = append(list, x.obstacles(o)...)
 	}
 	return list
 }
@@ -116,7 +117,7 @@ func (x *Explanation) oomRemedies(o *OOM) []rules.Remedy {
 		if !x.expandable() {
 			list = append(list, rules.Remedy{
 				Do:     "set PYTORCH_ALLOC_CONF=expandable_segments:True before the program starts (PYTORCH_CUDA_ALLOC_CONF before torch 2.9)",
-				Effect: fmt.Sprintf("free memory need no longer lie in one segment: %s was free for this request of %s", units.FormatBytes(o.SameFreeBytes), units.FormatBytes(o.RequestBytes)),
+				Effect: fmt.Sprintf("free memory need no longer lie in one segment: %s was free for this request of %s", units.FormatBytes(o.SameFreeBytes), units.FormatBytes(o.RequestBytes)) + x.respite(o),
 			})
 		}
 	case TrueShortage:
@@ -129,6 +130,17 @@ func (x *Explanation) oomRemedies(o *OOM) []rules.Remedy {
 		list = append(list, withoutSetting(rule.Remedies, o.Cause == Fragmentation || x.expandable())...)
 	}
 	return list
+}
+
+// respite says how long a leak takes to fill what was free, in words to append; "" where
+// none is behind the failure.
+func (x *Explanation) respite(o *OOM) string {
+	leak := x.leakBehind(o)
+	if leak == nil {
+		return ""
+	}
+	steps := int(float64(o.SameFreeBytes) / leak.BytesPerStep)
+	return ", which the leak fills in " + plural(steps, "step", "steps")
 }
 
 // withoutSetting drops the catalogue's own advice to set expandable_segments, where

@@ -25,6 +25,7 @@ type OOM struct {
 	RequestBytes    int64 // rounded, as the recording has it
 	SegmentBytes    int64 // what the allocator asked of the driver, and the error text prints
 	Stream          snapshot.StreamID
+	Pool            snapshot.PoolID
 	Small           bool
 	Stack           snapshot.StackID
 	DeviceFreeBytes int64 // free on the device when it failed, as cudaMemGetInfo says
@@ -136,14 +137,13 @@ func examine(tl *timeline.Timeline, i int) *OOM {
 	o := &OOM{Event: i, RequestBytes: e.SizeBytes, Stream: e.Stream, Stack: e.Stack, DeviceFreeBytes: int64(e.Addr), Now: tl.TotalsAt(i)}
 	o.Small = e.SizeBytes <= 1<<20
 	o.SegmentBytes = tl.Config.SegmentSize(e.SizeBytes)
-	var pool snapshot.PoolID
 	if tl.Dev.Events.HasPools {
-		pool = tl.Dev.Events.Pools[e.Pool]
+		o.Pool = tl.Dev.Events.Pools[e.Pool]
 	}
 	for _, g := range freeGroups(tl.StateAt(i)) {
 		o.PendingBytes += g.PendingBytes
 		switch {
-		case g.Stream == o.Stream && g.Pool == pool && g.Small == o.Small:
+		case g.Stream == o.Stream && g.Pool == o.Pool && g.Small == o.Small:
 			o.SameFreeBytes, o.SameLargestBytes = g.FreeBytes, g.LargestBytes
 		case g.Stream != o.Stream:
 			o.OtherStreamBytes += g.FreeBytes

@@ -106,7 +106,7 @@ func (x *Explanation) healthText() string {
 	case n >= minBirths:
 		text += fmt.Sprintf("; nothing grows over %s.", plural(n, "step", "steps"))
 	case n > 0:
-		text += fmt.Sprintf("; %s are too few to tell whether anything grows.", plural(n, "step", "steps"))
+		text += fmt.Sprintf("; %s too few to tell whether anything grows.", plural(n, "step is", "steps are"))
 	default:
 		text += "; no steps were found, so that growth from step to step was not looked for."
 	}
