@@ -178,3 +178,18 @@ func TestAnyEvents(t *testing.T) {
 		}
 	})
 }
+
+// FuzzEvents follows events made of bytes: action, address, size and stream.
+func FuzzEvents(f *testing.F) {
+	f.Add(false, []byte{'g', 0, 10, 0, 'a', 0, 3, 0, 'r', 0, 0, 0, 'c', 0, 0, 0, 'f', 0, 0, 0})
+	f.Add(true, []byte{'m', 1, 1, 0, 'm', 2, 1, 0, 'a', 1, 2, 0, 'u', 1, 1, 0, 'a', 2, 1, 1})
+	f.Add(true, []byte{'m', 1, 8, 0, 'g', 3, 2, 1, 'a', 1, 2, 0, 'o', 0, 0, 0, 'a', 3, 1, 1})
+	f.Fuzz(func(t *testing.T, expandable bool, data []byte) {
+		a := New(Config{Expandable: expandable})
+		for ; len(data) >= 4; data = data[4:] {
+			e := traceEvent{action: data[0], addr: uint64(data[1]) * mib / 2, size: int64(int8(data[2])) * mib / 2, stream: uint32(data[3] % 2)}
+			_ = step(a, &e, new(replayed))
+		}
+		check(t, a)
+	})
+}
