@@ -12,7 +12,7 @@ func Parse(r io.Reader, opt Options) (*Report, error) {
 	if opt.MaxFindings <= 0 {
 		opt.MaxFindings = 1000
 	}
-	s := &scanner{window: newWindow(r), opt: opt, rep: &Report{}, seen: map[string]int{}, used: map[int64]struct{}{}}
+	s := &scanner{window: newWindow(r), opt: opt, rep: &Report{}, seen: map[string]int{}, used: map[int64]struct{}{}, tried: -1}
 	s.run()
 	s.rep.Bytes = s.base + int64(len(s.buf))
 	if n := len(s.buf); n > 0 {
@@ -33,6 +33,8 @@ type scanner struct {
 	seen map[string]int     // by process and numbers: index of an OOM or a clue
 	used map[int64]struct{} // where lines begin, in the text, that findings have used
 	done int64              // offset in the text up to which a dictionary has used it
+
+	tried int64 // where the last line begins, in the text, in which a dictionary was looked for
 }
 
 func (s *scanner) run() {

@@ -202,9 +202,22 @@ type smiQuery struct {
 	r       *SMI
 	section string
 	proc    *SMIProcess
+	lines   int
+}
+
+// ends reports whether a line is not of the output any more: all of its lines are
+// indented, or have a colon between blanks, or begin a GPU.
+func (q *smiQuery) ends(text string) bool {
+	if strings.Contains(text, "NVSMI LOG") || q.lines > 20 && len(q.r.GPUs) == 0 {
+		return true
+	}
+	return text != "" && text[0] != ' ' && text[0] != '\t' && !strings.HasPrefix(text, "GPU ") && !strings.Contains(text, " : ")
 }
 
 func (q *smiQuery) line(text string) bool {
+	if q.lines++; q.ends(text) {
+		return false
+	}
 	name, value, ok := strings.Cut(text, ":")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 	if strings.HasPrefix(strings.TrimSpace(text), "GPU ") && strings.Count(text, ":") == 2 {

@@ -14,30 +14,51 @@ var statNames = []string{
 	"num_oom_rejections", "num_sync_all_streams", "num_device_alloc", "num_device_free", "max_split_size", "reserved_bytes_by_private_pools",
 }
 
-// stats reads a memory_stats() dictionary around line i: JSON, or what Python
-// prints, flat or nested.
+// stats reads the memory_stats() dictionaries of line i: JSON, or what Python prints,
+// flat or nested. A line is tried once, however many lines its escapes make of it.
 func (s *scanner) stats(v *view, i int) int {
 	text := v.lines[i].text
-	if !bytes.Contains(text, []byte("allocated_bytes")) && !bytes.Contains(text, []byte("reserved_bytes")) {
+	start := v.lines[i].at
+	if s.tried == s.base+int64(start) || !bytes.Contains(text, []byte("allocated_bytes")) && !bytes.Contains(text, []byte("reserved_bytes")) {
 		return 0
 	}
-	inner, outer := s.openBraces(v, i)
+	s.tried = s.base + int64(start)
+	end := s.lineEnd(start, min(len(s.buf), start+lookahead))
+	used := 0
+	for at := start; at < end; {
+		word := bytes.Index(s.buf[at:end], []byte("d_bytes"))
+		if word < 0 {
+			return used
+		}
+		l, from := s.dictionary(start, at+word)
+		if l == nil {
+			s.done = max(s.done, s.base+int64(start)) // what stands above was looked at
+			return used
+		}
+		if len(s.rep.Stats) >= s.opt.MaxFindings {
+			s.rep.Dropped++
+		} else {
+			s.rep.Stats = append(s.rep.Stats, Stats{Values: l.values, Source: v.lines[i].src, Line: s.lineNumber(start)})
+		}
+		at = from + l.i
+		used = s.linesUntil(v, i, at)
+	}
+	return used
+}
+
+// dictionary reads the dictionary around offset word, or returns nil.
+func (s *scanner) dictionary(start, word int) (*statsLexer, int) {
+	inner, outer := s.openBraces(start, word)
 	if inner < 0 {
-		return 0
+		return nil, 0
 	}
-	l, from := s.lexStats(outer), outer
-	if !l.enough() && inner != outer { // a dictionary in a string of another
-		l, from = s.lexStats(inner), inner
+	if l := s.lexStats(outer); l.enough() {
+		return l, outer
 	}
-	if !l.enough() {
-		return 0
+	if l := s.lexStats(inner); inner != outer && l.enough() { // in a string of another
+		return l, inner
 	}
-	if len(s.rep.Stats) >= s.opt.MaxFindings {
-		s.rep.Dropped++
-	} else {
-		s.rep.Stats = append(s.rep.Stats, Stats{Values: l.values, Source: v.lines[i].src, Line: s.lineNumber(v.lines[i].at)})
-	}
-	return s.linesUntil(v, i, from+l.i)
+	return nil, 0
 }
 
 func (s *scanner) lexStats(from int) *statsLexer {
@@ -46,16 +67,17 @@ func (s *scanner) lexStats(from int) *statsLexer {
 	return l
 }
 
+// maxBefore is how far a dictionary may begin before its "allocated_bytes", which
+// comes early: keys are sorted. Printed in colour with prefixes it is about 2 KiB.
+const maxBefore = 4 << 10
+
 // openBraces finds the innermost and the outermost bracket that opens a dictionary
-// which line i is in: on the line itself, or above it where it was printed over
-// several lines; -1 if there is none.
-func (s *scanner) openBraces(v *view, i int) (inner, outer int) {
-	start := v.lines[i].at
-	end := s.lineEnd(start, min(len(s.buf), start+lookahead))
-	word := start + max(0, bytes.Index(s.buf[start:end], []byte("d_bytes")))
+// around offset word, in the line that begins at start or above it, where it was
+// printed over several lines; -1 if there is none.
+func (s *scanner) openBraces(start, word int) (inner, outer int) {
 	depth := 0
 	inner, outer = -1, -1
-	for k := word; k > max(-1, word-lookahead/2, int(s.done-s.base)-1); k-- {
+	for k := word; k > max(-1, word-maxBefore, int(s.done-s.base)-1); k-- {
 		switch s.buf[k] {
 		case '}':
 			depth++
@@ -113,11 +135,12 @@ type statsLexer struct {
 const (
 	maxStatValues = 2000
 	maxStatDepth  = 64
+	maxLead       = 2 << 10 // other values before the first
 )
 
 func (l *statsLexer) run() {
 	for l.i < len(l.b) && len(l.values) < maxStatValues && l.depth < maxStatDepth {
-		if l.started && l.depth <= 0 || l.i > 4096 && len(l.values) == 0 {
+		if l.started && l.depth <= 0 || l.i > maxLead && len(l.values) == 0 {
 			return
 		}
 		switch c := l.b[l.i]; {

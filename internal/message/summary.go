@@ -37,10 +37,13 @@ func (s *scanner) summary(v *view, i int) int {
 	return end - i
 }
 
+// maxBeforeRows is how many lines that are not of the table may stand before its rows.
+const maxBeforeRows = 4
+
 // readTable reads rows of the same process until the table ends, and returns the
 // line after it. Other processes' lines may come between.
 func (t *Summary) readTable(v *view, i int) int {
-	key, metric, end := v.lines[i].key, "", i+1
+	key, metric, end, other := v.lines[i].key, "", i+1, 0
 	for k := i + 1; k < i+200; k++ {
 		e, ok := v.get(k)
 		if !ok {
@@ -60,8 +63,8 @@ func (t *Summary) readTable(v *view, i int) int {
 		}
 		name, ok := t.row(cells, metric)
 		if !ok {
-			if len(t.Rows) > 0 {
-				break // the table is over
+			if other++; len(t.Rows) > 0 || other > maxBeforeRows {
+				break // the table is over, or is none
 			}
 			continue
 		}
