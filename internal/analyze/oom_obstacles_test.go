@@ -80,6 +80,6 @@ func TestLeakComesBeforeItsEnd(t *testing.T) {
 	i := slices.IndexFunc(oom.Remedies, func(r rules.Remedy) bool { return strings.Contains(r.Do, "expandable_segments") })
 	// 230 MiB are free, and each step keeps 32.75 MiB.
 	if i < 0 || !strings.HasSuffix(oom.Remedies[i].Effect, ", which the leak fills in 7 steps") {
-		t.Errorf("remedies are %q", oom.Remedies)
+		t.Errorf("remedies are %v", oom.Remedies)
 	}
 }
