@@ -71,7 +71,7 @@ fuzz: ## every fuzz target for FUZZTIME (30s)
 
 .PHONY: fmt
 fmt: ## format the Go code
-	$(TOOL) gofumpt -w $$(git ls-files -co --exclude-standard '*.go')
+	$(TOOL) gofumpt -w .
 
 .PHONY: golden
 golden: ## rewrite golden files and man pages after a wanted change of output; review the diff
