@@ -66,11 +66,14 @@ func (c *Column) AppendAll(v []uint64) {
 
 // AppendSame adds n times v at the end.
 func (c *Column) AppendSame(v uint64, n int) {
-	for ; n > 0 && (len(c.open) > 0 || n < ChunkLen); n-- {
+	for ; n > 0 && len(c.open) > 0; n-- {
 		c.Append(v)
 	}
 	for ; n >= ChunkLen; n -= ChunkLen {
 		c.sealed = append(c.sealed, chunk{base: v})
+	}
+	if n > 0 && c.open == nil {
+		c.open = make([]uint64, 0, n)
 	}
 	for ; n > 0; n-- {
 		c.Append(v)

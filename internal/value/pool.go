@@ -62,6 +62,8 @@ func hash(b []byte) uint64 {
 	switch {
 	case n >= 8:
 		first, last = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
+	case cap(b) >= 8:
+		first = binary.LittleEndian.Uint64(b[:8]) & (1<<(8*n) - 1)
 	default:
 		for i, c := range b {
 			first |= uint64(c) << (8 * i)
