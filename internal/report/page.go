@@ -169,10 +169,10 @@ const (
 // finding prints one finding: what, on which evidence, where, and what to do.
 func (p *page) finding(f *rules.Finding) {
 	if p.markdown {
-		p.line(fmt.Sprintf("### %s: %s", f.Severity, f.Rule))
+		p.line(fmt.Sprintf("### %s: %s%s", f.Severity, f.Rule, sureness(f)))
 		p.line("")
 	} else {
-		p.line("  " + p.look.Paint(severityStyles[f.Severity], f.Severity.String()) + " " + p.look.Paint(term.Bold, f.Rule))
+		p.line("  " + p.look.Paint(severityStyles[f.Severity], f.Severity.String()) + " " + p.look.Paint(term.Bold, f.Rule) + p.look.Paint(term.Dim, sureness(f)))
 	}
 	p.text(4, capital(f.Title)+".")
 	for _, e := range f.Evidence {
@@ -189,6 +189,14 @@ func (p *page) finding(f *rules.Finding) {
 		}
 		p.text(4, "- Do: "+strings.TrimSuffix(r.Do, ".")+effectText(r))
 	}
+}
+
+// sureness says how sure a finding is, where it is not certain.
+func sureness(f *rules.Finding) string {
+	if f.Confidence >= rules.High {
+		return ""
+	}
+	return fmt.Sprintf(" (%s confidence)", f.Confidence)
 }
 
 func (p *page) causes(f *rules.Finding) {
