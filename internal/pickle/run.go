@@ -21,7 +21,7 @@ func (d *decoder) run() (value.Value, error) {
 				d.stack = st
 				return value.Nothing, err
 			}
-			p = d.pos
+			buf, p = d.buf, d.pos
 		}
 		if len(st) == cap(st) {
 			d.pos, d.stack = p, st
@@ -65,7 +65,7 @@ func (d *decoder) run() (value.Value, error) {
 			if n == 0 || n > 7 { // 7 bytes fit into the handle
 				d.pos, d.stack = p+1, st
 				err = d.long(int64(n))
-				p, st = d.pos, d.stack
+				buf, p, st = d.buf, d.pos, d.stack
 				break
 			}
 			// Sign-extend the n bytes that follow the length.
@@ -78,7 +78,7 @@ func (d *decoder) run() (value.Value, error) {
 			if p+1+n > d.end {
 				d.pos, d.stack = p+1, st
 				err = d.str(int64(n), value.KindString)
-				p, st = d.pos, d.stack
+				buf, p, st = d.buf, d.pos, d.stack
 				break
 			}
 			st = append(st, d.pool.String(buf[p+1:p+1+n]))
@@ -95,19 +95,19 @@ func (d *decoder) run() (value.Value, error) {
 		case opEmptyDict:
 			d.pos, d.stack = p, st
 			err = d.emptyDict()
-			p, st = d.pos, d.stack
+			buf, p, st = d.buf, d.pos, d.stack
 		case opEmptyList:
 			d.pos, d.stack = p, st
 			err = d.emptyList()
-			p, st = d.pos, d.stack
+			buf, p, st = d.buf, d.pos, d.stack
 		case opSetItems:
 			d.pos, d.stack = p, st
 			err = d.setItems()
-			p, st = d.pos, d.stack
+			buf, p, st = d.buf, d.pos, d.stack
 		case opAppends, opAddItems:
 			d.pos, d.stack = p, st
 			err = d.appendItems()
-			p, st = d.pos, d.stack
+			buf, p, st = d.buf, d.pos, d.stack
 		case opNone:
 			st = append(st, value.None)
 		case opNewTrue:
@@ -123,7 +123,7 @@ func (d *decoder) run() (value.Value, error) {
 		default:
 			d.pos, d.stack = p, st
 			err = d.rare(op)
-			p, st = d.pos, d.stack
+			buf, p, st = d.buf, d.pos, d.stack
 		}
 		if err != nil {
 			if n := len(st); n > 0 && st[n-1] == value.Nothing {

@@ -11,6 +11,9 @@ const (
 	// read(2) of this size cost less than page faults on a mapped file.
 	windowBytes = 256 << 10
 
+	// firstBytes is read at first: most things that are looked at are small, or no recordings.
+	firstBytes = 16 << 10
+
 	// slack bytes beyond the current opcode are always in the window while the
 	// input lasts: the opcode with its fixed argument, and a short look ahead.
 	slack = 32
@@ -30,7 +33,7 @@ type window struct {
 }
 
 func newWindow(r io.Reader, progress func(int64)) window {
-	return window{r: r, buf: make([]byte, windowBytes+slack), lim: -slack, progress: progress}
+	return window{r: r, buf: make([]byte, firstBytes+slack), lim: -slack, progress: progress}
 }
 
 // offset returns where in the input pos is.
@@ -43,10 +46,14 @@ func (w *window) more(n int) {
 		return
 	}
 	w.base += int64(w.pos)
-	w.end = copy(w.buf, w.buf[w.pos:w.end])
+	rest := w.buf[w.pos:w.end]
+	if len(w.buf) < windowBytes && (w.base > 0 || n > firstBytes) {
+		w.buf = make([]byte, windowBytes+slack)
+	}
+	w.end = copy(w.buf, rest)
 	w.pos = 0
 	for idle := 0; w.end < n && w.err == nil; {
-		k, err := w.r.Read(w.buf[w.end:windowBytes])
+		k, err := w.r.Read(w.buf[w.end : len(w.buf)-slack])
 		w.end += max(k, 0)
 		w.err = err
 		if idle++; k > 0 {
