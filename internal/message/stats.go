@@ -219,7 +219,8 @@ func (l *statsLexer) number() {
 
 // name is the flat key of the number: from the last part that is a statistic's.
 func (l *statsLexer) name() string {
-	full := strings.Trim(strings.Join(append(slices.Clone(l.path), l.key), "."), ".")
+	near := l.path[max(0, len(l.path)-4):] // a nested key has three parts, or four by private pool
+	full := strings.Trim(strings.Join(append(slices.Clone(near), l.key), "."), ".")
 	parts := strings.Split(full, ".")
 	for k := len(parts) - 1; k >= 0; k-- {
 		if slices.Contains(statNames, lastSegment(parts[k])) {
