@@ -23,97 +23,101 @@ func readText(t testing.TB, text string) *TextResult {
 	return Text(rep)
 }
 
-// TestTextCauses holds the cause of real messages to what an expert says of them.
+// textCauses are messages with what an expert says of them. Those with a number are
+// public reports.
+var textCauses = []struct {
+	name, text string
+	cause      OOMCause
+	sure       rules.Confidence
+	limit      CapKind
+	rules      string // of all findings, in order
+}{
+	{
+		"nothing free anywhere",
+		"CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total capacity of 79.15 GiB of which 307.31 MiB is free. Including non-PyTorch memory, this process has 78.84 GiB memory in use. Of the allocated memory 77.24 GiB is allocated by PyTorch, and 0.30 GiB is reserved by PyTorch but unallocated.",
+		TrueShortage, rules.High, DeviceCap, "oom/true-shortage",
+	}, {
+		"half the device in pieces",
+		"CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 31.74 GiB of which 607.31 MiB is free. Including non-PyTorch memory, this process has 31.13 GiB memory in use. Of the allocated memory 17.24 GiB is allocated by PyTorch, and 13.30 GiB is reserved by PyTorch but unallocated.",
+		Fragmentation, rules.Medium, DeviceCap, "oom/fragmentation",
+	}, {
+		"pieces, yet the device is full (pytorch#16417)",
+		"CUDA out of memory. Tried to allocate 22.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 11.06 MiB is free. Including non-PyTorch memory, this process has 23.60 GiB memory in use. Of the allocated memory 22.90 GiB is allocated by PyTorch, and 194.87 MiB is reserved by PyTorch but unallocated.",
+		Fragmentation, rules.Low, DeviceCap, "oom/fragmentation",
+	}, {
+		"between cache and device",
+		"CUDA out of memory. Tried to allocate 1.96 GiB. GPU 1 has a total capacity of 79.15 GiB of which 1.07 GiB is free. Including non-PyTorch memory, this process has 78.06 GiB memory in use. Of the allocated memory 75.24 GiB is allocated by PyTorch, and 1.30 GiB is reserved by PyTorch but unallocated.",
+		Fragmentation, rules.Low, DeviceCap, "oom/fragmentation",
+	}, {
+		"larger than the GPU (ComfyUI#9529 and the like)",
+		"HIP out of memory. Tried to allocate 16.00 GiB. GPU 0 has a total capacity of 15.24 GiB of which 15.09 GiB is free. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
+		TrueShortage, rules.High, DeviceCap, "oom/true-shortage",
+	}, {
+		"more than 1EB",
+		"RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.",
+		TrueShortage, rules.High, DeviceCap, "oom/true-shortage",
+	}, {
+		"nine other processes (lightning-thunder#115)",
+		"CUDA out of memory. Tried to allocate 24.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 23.31 MiB is free. Process 604665 has 5.59 GiB memory in use. Process 604694 has 9.22 GiB memory in use. Process 604687 has 4.91 GiB memory in use. Of the allocated memory 348.82 MiB is allocated by PyTorch, and 39.18 MiB is reserved by PyTorch but unallocated.",
+		OtherProcess, rules.High, DeviceCap, "oom/other-process",
+	}, {
+		"this process under its number on the host",
+		"CUDA out of memory. Tried to allocate 256.00 MiB. GPU 0 has a total capacity of 47.53 GiB of which 16.88 MiB is free. Process 3652628 has 47.51 GiB memory in use. Of the allocated memory 47.14 GiB is allocated by PyTorch, and 57.79 MiB is reserved by PyTorch but unallocated.",
+		TrueShortage, rules.High, DeviceCap, "oom/true-shortage",
+	}, {
+		"contexts of other ranks (keys_values#92)",
+		"CUDA out of memory. Tried to allocate 572.00 MiB. GPU 0 has a total capacity of 39.49 GiB of which 321.31 MiB is free. Process 3721648 has 414.00 MiB memory in use. Including non-PyTorch memory, this process has 37.46 GiB memory in use. Process 1374765 has 414.00 MiB memory in use. Process 1374763 has 414.00 MiB memory in use. Process 1374764 has 414.00 MiB memory in use. Of the allocated memory 36.04 GiB is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.",
+		OtherProcess, rules.Medium, DeviceCap, "oom/other-process",
+	}, {
+		"an older release does not name who has it",
+		"CUDA out of memory. Tried to allocate 216.00 MiB (GPU 0; 7.92 GiB total capacity; 69.17 MiB already allocated; 24.56 MiB free; 86.00 MiB reserved in total by PyTorch)",
+		OtherProcess, rules.High, DeviceCap, "oom/other-process",
+	}, {
+		"another library in this process",
+		"CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 307.31 MiB is free. Including non-PyTorch memory, this process has 78.84 GiB memory in use. Of the allocated memory 17.24 GiB is allocated by PyTorch, and 0.30 GiB is reserved by PyTorch but unallocated.",
+		OtherProcess, rules.High, DeviceCap, "oom/other-process",
+	}, {
+		"a fraction that is printed",
+		"HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 255.98 GiB of which 244.65 GiB is free. 1.05 GiB allowed; Of the allocated memory 1017.01 MiB is allocated by PyTorch, with 17.00 MiB allocated in private pools (e.g., HIP Graphs), and 54.99 MiB is reserved by PyTorch but unallocated.",
+		Fragmentation, rules.Medium, FractionCap, "oom/fragmentation oom/fraction-cap",
+	}, {
+		"a fraction that is printed and was not met",
+		"HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 255.98 GiB of which 244.65 GiB is free. 1.05 GiB allowed; Of the allocated memory 100.00 MiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
+		Undetermined, rules.Low, FractionCap, "oom/undetermined oom/fraction-cap",
+	}, {
+		"a fraction that is printed and was met",
+		"CUDA out of memory. Tried to allocate 50.00 MiB (GPU 2; 12.20 GiB total capacity; 4.71 GiB already allocated; 7.01 GiB free; 4.77 GiB allowed; 4.74 GiB reserved in total by PyTorch)",
+		Undetermined, rules.Low, FractionCap, "oom/undetermined oom/fraction-cap",
+	}, {
+		"a fraction with little in the cache",
+		"CUDA out of memory. Tried to allocate 500.00 MiB (GPU 2; 12.20 GiB total capacity; 4.71 GiB already allocated; 7.01 GiB free; 4.77 GiB allowed; 4.74 GiB reserved in total by PyTorch)",
+		TrueShortage, rules.High, FractionCap, "oom/true-shortage oom/fraction-cap",
+	}, {
+		"a fraction that 2.1 does not print (pytorch#111363)",
+		"CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacty of 79.15 GiB of which 38.09 GiB is free. Including non-PyTorch memory, this process has 41.06 GiB memory in use. Of the allocated memory 39.10 GiB is allocated by PyTorch, and 427.46 MiB is reserved by PyTorch but unallocated.",
+		Fragmentation, rules.Low, FractionCap, "oom/fragmentation oom/fraction-cap",
+	}, {
+		"a fraction in a GPU share of a worker (CellProfiler-plugins#236)",
+		"CUDA out of memory. Tried to allocate 98.00 MiB. GPU 0 has a total capacity of 4.00 GiB of which 2.86 GiB is free. Of the allocated memory 254.49 MiB is allocated by PyTorch, and 97.51 MiB is reserved by PyTorch but unallocated.",
+		Undetermined, rules.Low, FractionCap, "oom/undetermined oom/fraction-cap",
+	}, {
+		"MPS at its watermark",
+		"RuntimeError: MPS backend out of memory (MPS allocated: 9.57 GiB, other allocations: 17.35 GiB, max allowed: 27.20 GiB). Tried to allocate 292.50 MiB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit",
+		TrueShortage, rules.Medium, FractionCap, "oom/true-shortage",
+	}, {
+		"cudaMallocAsync",
+		"Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated     : 15.16 GiB\nRequested               : 512.00 KiB\nDevice limit            : 15.99 GiB\nFree (according to CUDA): 0 bytes\nPyTorch limit (set by user-supplied memory fraction)\n                        : 17179869184.00 GiB",
+		TrueShortage, rules.Low, DeviceCap, "oom/true-shortage",
+	}, {
+		"words only",
+		"RuntimeError: CUDA out of memory.",
+		Undetermined, rules.Low, DeviceCap, "oom/undetermined",
+	},
+}
+
+// TestTextCauses holds the conclusions to the table above.
 func TestTextCauses(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		cause      OOMCause
-		sure       rules.Confidence
-		limit      CapKind
-		rules      string // of all findings, in order
-	}{
-		{
-			"nothing free anywhere",
-			"CUDA out of memory. Tried to allocate 1.96 GiB. GPU 0 has a total capacity of 79.15 GiB of which 307.31 MiB is free. Including non-PyTorch memory, this process has 78.84 GiB memory in use. Of the allocated memory 77.24 GiB is allocated by PyTorch, and 0.30 GiB is reserved by PyTorch but unallocated.",
-			TrueShortage, rules.High, DeviceCap, "oom/true-shortage",
-		}, {
-			"half the device in pieces",
-			"CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 31.74 GiB of which 607.31 MiB is free. Including non-PyTorch memory, this process has 31.13 GiB memory in use. Of the allocated memory 17.24 GiB is allocated by PyTorch, and 13.30 GiB is reserved by PyTorch but unallocated.",
-			Fragmentation, rules.Medium, DeviceCap, "oom/fragmentation",
-		}, {
-			"pieces, yet the device is full (pytorch#16417)",
-			"CUDA out of memory. Tried to allocate 22.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 11.06 MiB is free. Including non-PyTorch memory, this process has 23.60 GiB memory in use. Of the allocated memory 22.90 GiB is allocated by PyTorch, and 194.87 MiB is reserved by PyTorch but unallocated.",
-			Fragmentation, rules.Low, DeviceCap, "oom/fragmentation",
-		}, {
-			"between cache and device",
-			"CUDA out of memory. Tried to allocate 1.96 GiB. GPU 1 has a total capacity of 79.15 GiB of which 1.07 GiB is free. Including non-PyTorch memory, this process has 78.06 GiB memory in use. Of the allocated memory 75.24 GiB is allocated by PyTorch, and 1.30 GiB is reserved by PyTorch but unallocated.",
-			Fragmentation, rules.Low, DeviceCap, "oom/fragmentation",
-		}, {
-			"larger than the GPU (ComfyUI#9529 and the like)",
-			"HIP out of memory. Tried to allocate 16.00 GiB. GPU 0 has a total capacity of 15.24 GiB of which 15.09 GiB is free. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
-			TrueShortage, rules.High, DeviceCap, "oom/true-shortage",
-		}, {
-			"more than 1EB",
-			"RuntimeError: CUDA out of memory. Tried to allocate more than 1EB memory.",
-			TrueShortage, rules.High, DeviceCap, "oom/true-shortage",
-		}, {
-			"nine other processes (lightning-thunder#115)",
-			"CUDA out of memory. Tried to allocate 24.00 MiB. GPU 0 has a total capacity of 23.69 GiB of which 23.31 MiB is free. Process 604665 has 5.59 GiB memory in use. Process 604694 has 9.22 GiB memory in use. Process 604687 has 4.91 GiB memory in use. Of the allocated memory 348.82 MiB is allocated by PyTorch, and 39.18 MiB is reserved by PyTorch but unallocated.",
-			OtherProcess, rules.High, DeviceCap, "oom/other-process",
-		}, {
-			"this process under its number on the host",
-			"CUDA out of memory. Tried to allocate 256.00 MiB. GPU 0 has a total capacity of 47.53 GiB of which 16.88 MiB is free. Process 3652628 has 47.51 GiB memory in use. Of the allocated memory 47.14 GiB is allocated by PyTorch, and 57.79 MiB is reserved by PyTorch but unallocated.",
-			TrueShortage, rules.High, DeviceCap, "oom/true-shortage",
-		}, {
-			"contexts of other ranks (keys_values#92)",
-			"CUDA out of memory. Tried to allocate 572.00 MiB. GPU 0 has a total capacity of 39.49 GiB of which 321.31 MiB is free. Process 3721648 has 414.00 MiB memory in use. Including non-PyTorch memory, this process has 37.46 GiB memory in use. Process 1374765 has 414.00 MiB memory in use. Process 1374763 has 414.00 MiB memory in use. Process 1374764 has 414.00 MiB memory in use. Of the allocated memory 36.04 GiB is allocated by PyTorch, and 321.37 MiB is reserved by PyTorch but unallocated.",
-			OtherProcess, rules.Medium, DeviceCap, "oom/other-process",
-		}, {
-			"an older release does not name who has it",
-			"CUDA out of memory. Tried to allocate 216.00 MiB (GPU 0; 7.92 GiB total capacity; 69.17 MiB already allocated; 24.56 MiB free; 86.00 MiB reserved in total by PyTorch)",
-			OtherProcess, rules.High, DeviceCap, "oom/other-process",
-		}, {
-			"another library in this process",
-			"CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 307.31 MiB is free. Including non-PyTorch memory, this process has 78.84 GiB memory in use. Of the allocated memory 17.24 GiB is allocated by PyTorch, and 0.30 GiB is reserved by PyTorch but unallocated.",
-			OtherProcess, rules.High, DeviceCap, "oom/other-process",
-		}, {
-			"a fraction that is printed",
-			"HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 255.98 GiB of which 244.65 GiB is free. 1.05 GiB allowed; Of the allocated memory 1017.01 MiB is allocated by PyTorch, with 17.00 MiB allocated in private pools (e.g., HIP Graphs), and 54.99 MiB is reserved by PyTorch but unallocated.",
-			Fragmentation, rules.Medium, FractionCap, "oom/fragmentation oom/fraction-cap",
-		}, {
-			"a fraction that is printed and was not met",
-			"HIP out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 255.98 GiB of which 244.65 GiB is free. 1.05 GiB allowed; Of the allocated memory 100.00 MiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
-			Undetermined, rules.Low, FractionCap, "oom/undetermined oom/fraction-cap",
-		}, {
-			"a fraction that is printed and was met",
-			"CUDA out of memory. Tried to allocate 50.00 MiB (GPU 2; 12.20 GiB total capacity; 4.71 GiB already allocated; 7.01 GiB free; 4.77 GiB allowed; 4.74 GiB reserved in total by PyTorch)",
-			Undetermined, rules.Low, FractionCap, "oom/undetermined oom/fraction-cap",
-		}, {
-			"a fraction with little in the cache",
-			"CUDA out of memory. Tried to allocate 500.00 MiB (GPU 2; 12.20 GiB total capacity; 4.71 GiB already allocated; 7.01 GiB free; 4.77 GiB allowed; 4.74 GiB reserved in total by PyTorch)",
-			TrueShortage, rules.High, FractionCap, "oom/true-shortage oom/fraction-cap",
-		}, {
-			"a fraction that 2.1 does not print (pytorch#111363)",
-			"CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacty of 79.15 GiB of which 38.09 GiB is free. Including non-PyTorch memory, this process has 41.06 GiB memory in use. Of the allocated memory 39.10 GiB is allocated by PyTorch, and 427.46 MiB is reserved by PyTorch but unallocated.",
-			Fragmentation, rules.Low, FractionCap, "oom/fragmentation oom/fraction-cap",
-		}, {
-			"a fraction in a GPU share of a worker (CellProfiler-plugins#236)",
-			"CUDA out of memory. Tried to allocate 98.00 MiB. GPU 0 has a total capacity of 4.00 GiB of which 2.86 GiB is free. Of the allocated memory 254.49 MiB is allocated by PyTorch, and 97.51 MiB is reserved by PyTorch but unallocated.",
-			Undetermined, rules.Low, FractionCap, "oom/undetermined oom/fraction-cap",
-		}, {
-			"MPS at its watermark",
-			"RuntimeError: MPS backend out of memory (MPS allocated: 9.57 GiB, other allocations: 17.35 GiB, max allowed: 27.20 GiB). Tried to allocate 292.50 MiB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit",
-			TrueShortage, rules.Medium, FractionCap, "oom/true-shortage",
-		}, {
-			"cudaMallocAsync",
-			"Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated     : 15.16 GiB\nRequested               : 512.00 KiB\nDevice limit            : 15.99 GiB\nFree (according to CUDA): 0 bytes\nPyTorch limit (set by user-supplied memory fraction)\n                        : 17179869184.00 GiB",
-			TrueShortage, rules.Low, DeviceCap, "oom/true-shortage",
-		}, {
-			"words only",
-			"RuntimeError: CUDA out of memory.",
-			Undetermined, rules.Low, DeviceCap, "oom/undetermined",
-		},
-	} {
+	for _, c := range textCauses {
 		t.Run(c.name, func(t *testing.T) {
 			r := readText(t, c.text)
 			if len(r.OOMs) != 1 {

@@ -120,14 +120,6 @@ func mulDiv(a, b, c uint64) (int64, bool) {
 // exactSize is a size that a text gives in a unit without rounding.
 func exactSize(text string, n int64) Size { return Size{Text: text, Bytes: n, Low: n, High: n} }
 
-// Add returns the sum. It is not Known unless both are.
-func (s Size) Add(t Size) Size {
-	if !s.Known() || !t.Known() {
-		return Size{}
-	}
-	return Size{Text: "sum", Bytes: addSat(s.Bytes, t.Bytes), Low: addSat(s.Low, t.Low), High: addSat(s.High, t.High)}
-}
-
 // Sub returns the difference; it may be negative. Unlike a Size that was read, its
 // High may be below zero, so Known does not apply: the second result tells.
 func (s Size) Sub(t Size) (Size, bool) {
@@ -135,13 +127,6 @@ func (s Size) Sub(t Size) (Size, bool) {
 		return Size{}, false
 	}
 	return Size{Text: "difference", Bytes: s.Bytes - t.Bytes, Low: s.Low - t.High, High: s.High - t.Low}, true
-}
-
-func addSat(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 func isDigit(c byte) bool { return c-'0' < 10 }
