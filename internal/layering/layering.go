@@ -65,6 +65,7 @@ func house() []room {
 		{path: "internal/rules", floor: 4, pure: true},
 		{path: "internal/timeline", floor: 4, pure: true},
 		{path: "internal/analyze", floor: 5, pure: true},
+		{path: "internal/tune", floor: 5, pure: true},
 		{path: "internal/report", floor: 6},
 		{path: "internal/cli", floor: 7, powers: spawn | useStreams},
 		{path: "cmd/ullage", floor: 8, powers: useStreams | beProcess},

@@ -22,9 +22,10 @@ type Progress struct {
 	look  Look
 	now   func() time.Time
 	label string
+	what  string // what is counted; empty: bytes
 
 	mu    sync.Mutex
-	total int64 // bytes; 0: unknown
+	total int64 // bytes, or what; 0: unknown
 	done  int64
 	start time.Time
 	drawn time.Time // zero: nothing is on the screen
@@ -40,7 +41,15 @@ func NewProgress(w io.Writer, l Look, now func() time.Time, label string, total 
 	return &Progress{w: w, look: l, now: now, label: Clean(label), total: total, start: now()}
 }
 
-// Add tells that n more bytes are done.
+// Counting makes p count something other than bytes, as in "calls".
+func (p *Progress) Counting(what string) *Progress {
+	if p != nil {
+		p.what = what
+	}
+	return p
+}
+
+// Add tells that n more bytes, or whatever is counted, are done.
 func (p *Progress) Add(n int64) {
 	if p == nil {
 		return
@@ -97,15 +106,22 @@ func (p *Progress) draw(now time.Time) {
 // figures says how much is done, how fast it goes and when it ends, as far as it is known.
 func (p *Progress) figures(elapsed time.Duration) string {
 	rate := float64(p.done) / elapsed.Seconds()
-	text := units.FormatBytes(p.done)
+	text := p.amount(p.done)
 	if p.total > 0 {
-		text += fmt.Sprintf(" of %s  %d %%", units.FormatBytes(p.total), int64(100*min(1, float64(p.done)/float64(p.total))))
+		text += fmt.Sprintf(" of %s  %d %%", p.amount(p.total), int64(100*min(1, float64(p.done)/float64(p.total))))
 	}
-	text += fmt.Sprintf("  %s/s", units.FormatBytes(int64(rate)))
+	text += fmt.Sprintf("  %s/s", p.amount(int64(rate)))
 	if left := p.total - p.done; left > 0 && rate >= 1 {
 		text += fmt.Sprintf("  %d s left", int64(float64(left)/rate+0.5))
 	}
 	return text
+}
+
+func (p *Progress) amount(n int64) string {
+	if p.what == "" {
+		return units.FormatBytes(n)
+	}
+	return units.FormatCount(n) + " " + p.what
 }
 
 // show writes text over what is on the screen. Spaces clear the rest: that works on

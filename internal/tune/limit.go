@@ -1,0 +1,81 @@
+package tune
+
+import "github.com/ullage-dev/ullage/allocator"
+
+// limitStep is the granularity of limits: native segments and pages of the small pool
+// are multiples of it.
+const limitStep = 2 << 20
+
+// Tolerances of a search for the smallest limit.
+const (
+	exactly tolerance = 0
+	roughly tolerance = 400
+)
+
+// tolerance is a part in so many of a limit; 0 is none.
+type tolerance int64
+
+func (x tolerance) of(limit int64) int64 {
+	if x == exactly {
+		return 0
+	}
+	return limit / int64(x)
+}
+
+// smallest finds the smallest limit under which a run lives, by halving: at each step
+// the whole program is run. Lives and limits need not go together without exception
+// (a retry at one place can spare one at another), so that a smaller limit than the
+// one that is found may do in rare cases, and a larger one may not.
+// A recording that begins in the middle of a run is taken from a cold start, since
+// memory as it lay can be more than the limit.
+func (t *Tuner) smallest(r *Run, s *Setting, within tolerance) {
+	free := r.Outcome
+	if r.Mode == Warm || t.Room.Bytes() > 0 || r.Config.LimitBytes > 0 || !r.Lives() {
+		free = t.simulate(r.Program, s, t.Room.with(boundless), r.Mode.anew(), allocator.LikeDriver, 0)
+	}
+	if !free.Lives() {
+		return // no limit explains that: what is requested is more than any device has
+	}
+	low, high := t.bracket(r, s, &free)
+	for high-low > max(limitStep, within.of(low)) && !t.stopped() {
+		mid := (low + high) / 2 / limitStep * limitStep
+		if mid == low {
+			mid += limitStep
+		}
+		if t.livesIn(r, s, mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	r.SmallestLimitBytes, r.ToleranceBytes = high, high-low
+}
+
+// bracket returns a limit under which the run cannot live, and one under which it does.
+// A bracket that was found before is used again.
+func (t *Tuner) bracket(r *Run, s *Setting, free *Outcome) (low, high int64) {
+	if r.SmallestLimitBytes > 0 {
+		return r.SmallestLimitBytes - r.ToleranceBytes, r.SmallestLimitBytes
+	}
+	low = (free.PeakRequested - 1) / limitStep * limitStep // less than what is alive at once
+	high = (free.PeakReserved + limitStep - 1) / limitStep * limitStep
+	// The limit is held against the size of a native segment, though expandable
+	// segments may need less of it, so that a run can need more than it comes to.
+	for step := int64(limitStep); !t.livesIn(r, s, high) && !t.stopped(); step *= 2 {
+		low, high = high, high+step
+	}
+	return low, high
+}
+
+func (t *Tuner) livesIn(r *Run, s *Setting, limit int64) bool {
+	out := t.simulate(r.Program, s, t.Room.with(limit), r.Mode.anew(), allocator.LikeDriver, 0)
+	return out.Lives()
+}
+
+// anew is the mode in which limits are compared.
+func (m Mode) anew() Mode {
+	if m == Warm {
+		return Cold
+	}
+	return m
+}
