@@ -41,6 +41,7 @@ type Allocator struct {
 	indexed bool
 	index   set // all mapped blocks by address, once one had to be found so
 	grown   BlockID
+	lost    []LostBlock // see Lost
 
 	calls uint32 // searches of the default large pool: the clock of garbage collection
 

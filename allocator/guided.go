@@ -15,6 +15,7 @@ const spaceBytes = int64(maxAddr)
 //
 // ErrOverlap tells that another segment was there; it was dropped.
 func (a *Allocator) SegmentAlloc(addr uint64, sizeBytes int64, stream uint32, pool PoolID) error {
+	a.lost = a.lost[:0]
 	if !validRange(addr, sizeBytes) {
 		return ErrSize
 	}
@@ -39,7 +40,7 @@ func (a *Allocator) addSegment(h int32, addr uint64, size int64) BlockID {
 // SegmentFree takes away the native segment at addr: cudaFree. ErrOverlap tells
 // that blocks in it were live; they are gone.
 func (a *Allocator) SegmentFree(addr uint64) error {
-	a.grown = None
+	a.grown, a.lost = None, a.lost[:0]
 	r := a.regions.floor(addr, ^uint64(0))
 	if r.id < 0 || r.hi != addr || a.segments[r.id].expandable {
 		return ErrOutside
@@ -51,7 +52,7 @@ func (a *Allocator) SegmentFree(addr uint64) error {
 func (a *Allocator) dropSegment(seg int32) (err error) {
 	for id := a.segments[seg].first; id != None; id = a.blocks[id].next {
 		if a.blocks[id].live() {
-			_ = a.FreeCompleted(id) // it joins its neighbours, and has the id of the joined block
+			a.lose(id)
 			err = ErrOverlap
 		}
 	}
@@ -71,6 +72,7 @@ func (a *Allocator) dropSegment(seg int32) (err error) {
 //
 // ErrOverlap tells that memory was there already; it was dropped.
 func (a *Allocator) SegmentMap(addr uint64, sizeBytes int64, stream uint32, pool PoolID) error {
+	a.lost = a.lost[:0]
 	if !validRange(addr, sizeBytes) {
 		return ErrSize
 	}
@@ -129,7 +131,7 @@ func (a *Allocator) isolate(id BlockID, addr uint64, size int64) BlockID {
 // SegmentUnmap takes memory away from an expandable segment. ErrOverlap tells
 // that blocks in the range were live; they are gone.
 func (a *Allocator) SegmentUnmap(addr uint64, sizeBytes int64) error {
-	a.grown = None
+	a.grown, a.lost = None, a.lost[:0]
 	if !validRange(addr, sizeBytes) {
 		return ErrSize
 	}
@@ -157,7 +159,7 @@ func (a *Allocator) unmapPart(from, to uint64) (err error) {
 	for at := from; at < to; {
 		id := a.findBlock(at)
 		if a.blocks[id].live() {
-			_ = a.FreeCompleted(id)
+			a.lose(id)
 			err = ErrOverlap
 		}
 		at = a.blocks[id].end()
@@ -195,6 +197,24 @@ func (a *Allocator) cutRegions(from, to uint64) {
 			a.regions.insert(r.hi, from-r.hi, r.id)
 		}
 	}
+}
+
+// LostBlock is a block whose memory went away while it was live.
+type LostBlock struct {
+	Block          BlockID // not in use any more
+	RequestedBytes int64
+}
+
+// Lost returns the blocks that were live where the last of SegmentAlloc, SegmentFree,
+// SegmentMap and SegmentUnmap took memory away, which its ErrOverlap tells of. The
+// slice is good until the next such call.
+func (a *Allocator) Lost() []LostBlock { return a.lost }
+
+// lose frees live block id, whose memory goes away. It joins its neighbours, and has
+// the id of the joined block.
+func (a *Allocator) lose(id BlockID) {
+	a.lost = append(a.lost, LostBlock{id, a.blocks[id].requested})
+	_ = a.FreeCompleted(id)
 }
 
 // clear drops whatever is mapped in the range, and tells so by ErrOverlap.

@@ -1,8 +1,6 @@
 package timeline
 
 import (
-	"errors"
-
 	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/snapshot"
 )
@@ -10,7 +8,7 @@ import (
 // Build replays dev, a device of rec, under the recording's own settings.
 func Build(rec *snapshot.Recording, dev *snapshot.Device) *Timeline {
 	t := &Timeline{Rec: rec, Dev: dev, Config: ConfigOf(rec.Settings)}
-	r := newReplayer(t, newPlacer(t), inferStart(dev, findSegmentEvents(dev.Events)))
+	r := newReplayer(t, newPlacer(t), inferStart(dev, findSegmentEvents(dev.Events), t.Config.LargeSegmentBytes))
 	var b snapshot.Batch
 	for k := range dev.Events.Chunks() {
 		dev.Events.Chunk(k, &b)
@@ -45,11 +43,13 @@ type replayer struct {
 	now    Totals
 	pools  []snapshot.PoolID // of the segment events to come
 	mapped ranges            // ids are ordinals in t.Segments
+	host   bool              // of pinned host memory, whose segments are never expandable
 	many   bool              // there are pools beside the default one, so that a request's pool must be looked up
 }
 
 func newReplayer(t *Timeline, p placer, s *start) *replayer {
 	r := &replayer{t: t, p: p, pools: s.pools}
+	_, r.host = p.(*hostPlacer)
 	t.Replay.First = -1
 	t.Replay.FromCold = len(s.segments) == 0
 	r.many = s.manyPools()
@@ -75,14 +75,14 @@ func (r *replayer) replay(b *snapshot.Batch) {
 		case a == snapshot.FreeRequested:
 			id = r.freeRequested(i, b.Addr[j])
 		case a == snapshot.FreeCompleted:
-			id = r.freeCompleted(i, b.Addr[j])
+			id = r.freeCompleted(i, b.Addr[j], int64(b.Size[j]))
 		case a.MovesSegment():
 			r.segment(i, a, b, j)
 		case a == snapshot.OOM:
 			r.p.failed()
 		}
 		t.blockOf.Append(uint64(id + 1))
-		t.move(&r.now, a, int64(b.Size[j]), id)
+		t.move(&r.now, i, a, int64(b.Size[j]), id)
 		if a == snapshot.Alloc || a.Grows() {
 			t.Peak.Update(r.now, i)
 		}
@@ -132,11 +132,15 @@ func (r *replayer) freeRequested(i int, addr uint64) int {
 	return id
 }
 
-func (r *replayer) freeCompleted(i int, addr uint64) int {
+func (r *replayer) freeCompleted(i int, addr uint64, requestedBytes int64) int {
 	key := r.p.at(addr)
-	if key < 0 || r.p.freeCompleted(key) != nil {
+	if key < 0 {
 		r.t.Replay.Odd.FreeWithoutAlloc++
 		return -1
+	}
+	if was := r.p.freeCompleted(key); was != requestedBytes {
+		r.t.Replay.Odd.BadSize++
+		r.t.correct(i, Totals{Requested: requestedBytes - was})
 	}
 	id := int(r.ids[key])
 	if r.t.Life(id).FreeRequested == Never {
@@ -144,106 +148,6 @@ func (r *replayer) freeCompleted(i int, addr uint64) int {
 	}
 	r.t.blocks.setCompleted(id, i)
 	return id
-}
-
-// segment replays the segment event i, row j of b.
-func (r *replayer) segment(i int, a snapshot.Action, b *snapshot.Batch, j int) {
-	addr, size, stream := b.Addr[j], int64(b.Size[j]), snapshot.StreamID(b.Stream[j])
-	var pool snapshot.PoolID
-	if len(r.pools) > 0 {
-		pool, r.pools = r.pools[0], r.pools[1:]
-	}
-	r.closeSegments(i, addr, size) // where it grows: memory that was there was returned unseen
-	var err error
-	if a.Grows() {
-		r.openSegment(Segment{
-			From: i, To: Never, Addr: addr, SizeBytes: size, Stream: stream, Pool: pool,
-			Small: size <= smallSegmentBytes, Expandable: a == snapshot.SegmentMap, Stack: snapshot.StackID(b.Stack[j]),
-		})
-		err = r.p.grow(a, addr, size, stream, pool)
-	} else {
-		err = r.p.shrink(a, addr, size)
-	}
-	if err != nil {
-		r.t.Replay.Odd.note(err)
-	}
-}
-
-func (r *replayer) openSegment(g Segment) {
-	r.t.Segments = append(r.t.Segments, g)
-	r.mapped.add(g.Addr, g.Addr+uint64(g.SizeBytes), int32(len(r.t.Segments)-1))
-}
-
-// closeSegments ends what is mapped in a range at event i. What lies outside goes
-// on as a segment of its own.
-func (r *replayer) closeSegments(i int, addr uint64, sizeBytes int64) {
-	to := addr + uint64(sizeBytes)
-	for _, g := range r.mapped.cut(addr, to) {
-		was := &r.t.Segments[g.id]
-		was.To = i
-		rest := *was
-		rest.From, rest.To = i, Never
-		for _, part := range [][2]uint64{{g.from, min(g.to, addr)}, {max(g.from, to), g.to}} {
-			if part[0] < part[1] {
-				r.mapped.cut(part[0], part[1])
-				rest.Addr, rest.SizeBytes = part[0], int64(part[1]-part[0])
-				r.openSegment(rest)
-			}
-		}
-	}
-}
-
-// load puts the state before the first event in place.
-func (r *replayer) load(s *start) {
-	k := 0
-	for _, g := range s.segments {
-		end := g.Addr + uint64(g.SizeBytes)
-		first := k
-		for k < len(s.blocks) && s.blocks[k].addr < end {
-			k++
-		}
-		for first < k && s.blocks[first].addr < g.Addr {
-			first++
-			r.t.Replay.Odd.OutsideSegment++
-		}
-		r.now.Reserved += g.SizeBytes
-		r.openSegment(g)
-		if err := r.p.load(g, s.blocks[first:k]); err != nil {
-			r.t.Replay.Odd.note(err)
-		}
-		for _, b := range s.blocks[first:k] {
-			r.addStart(b)
-		}
-	}
-	r.t.Replay.Odd.OutsideSegment += len(s.blocks) - k
-}
-
-func (r *replayer) addStart(b startBlock) {
-	key := r.p.at(b.addr)
-	if key < 0 {
-		return
-	}
-	id := r.t.blocks.addInitial(b.initialBlock, b.sizeBytes)
-	r.name(key, id)
-	r.now.Requested += b.requestedBytes
-	r.now.Active += b.sizeBytes
-	if b.pending {
-		r.t.blocks.setRequested(id, -1)
-	} else {
-		r.now.Allocated += b.sizeBytes
-	}
-}
-
-// note counts an error of the allocator by its kind.
-func (o *Odd) note(err error) {
-	switch {
-	case errors.Is(err, allocator.ErrOverlap), errors.Is(err, errLive):
-		o.Overlap++
-	case errors.Is(err, allocator.ErrSize):
-		o.BadSize++
-	default:
-		o.OutsideSegment++
-	}
 }
 
 // finish compares the end of the replay with the dump.

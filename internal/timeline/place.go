@@ -1,8 +1,6 @@
 package timeline
 
 import (
-	"errors"
-
 	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/snapshot"
 )
@@ -19,13 +17,14 @@ type placer interface {
 	poolAt(addr uint64) snapshot.PoolID
 	at(addr uint64) int32 // the live block at addr, or -1
 	freeRequested(id int32) error
-	freeCompleted(id int32) error
-	failed() // the last request ended in an out-of-memory error
+	freeCompleted(id int32) (requestedBytes int64) // of a live block
+	lost() []allocator.LostBlock                   // whose memory the last call of grow or shrink took
+	failed()                                       // the last request ended in an out-of-memory error
 }
 
 func newPlacer(t *Timeline) placer {
 	if t.Dev.Kind == snapshot.Host {
-		return &hostPlacer{segments: make(map[uint64]int64), blocks: make(map[uint64]int32)}
+		return &hostPlacer{blocks: make(map[uint64]int32)}
 	}
 	return gpuPlacer{allocator.New(t.Config)}
 }
@@ -77,76 +76,13 @@ func (p gpuPlacer) poolAt(addr uint64) snapshot.PoolID {
 
 func (p gpuPlacer) at(addr uint64) int32         { return int32(p.a.At(addr)) }
 func (p gpuPlacer) freeRequested(id int32) error { return p.a.FreeRequested(allocator.BlockID(id)) }
-func (p gpuPlacer) freeCompleted(id int32) error { return p.a.FreeCompleted(allocator.BlockID(id)) }
-func (p gpuPlacer) failed()                      { p.a.Failed() }
 
-// hostPlacer is the allocator of pinned host memory: a block is a whole segment,
-// and the recording says where each is. It chooses nothing.
-type hostPlacer struct {
-	segments map[uint64]int64 // size by address
-	blocks   map[uint64]int32
-	addrs    []uint64 // by block
-	dead     []int32
+func (p gpuPlacer) freeCompleted(id int32) int64 {
+	n := p.a.Requested(allocator.BlockID(id))
+	_ = p.a.FreeCompleted(allocator.BlockID(id)) // at has found it live
+	return n
 }
 
-var errLive = errors.New("the block is live")
+func (p gpuPlacer) lost() []allocator.LostBlock { return p.a.Lost() }
 
-func (p *hostPlacer) load(g Segment, blocks []startBlock) error {
-	p.segments[g.Addr] = g.SizeBytes
-	for _, b := range blocks {
-		p.add(b.addr)
-	}
-	return nil
-}
-
-func (p *hostPlacer) add(addr uint64) int32 {
-	id := int32(len(p.addrs))
-	if k := len(p.dead); k > 0 {
-		id, p.dead = p.dead[k-1], p.dead[:k-1]
-		p.addrs[id] = addr
-	} else {
-		p.addrs = append(p.addrs, addr)
-	}
-	p.blocks[addr] = id
-	return id
-}
-
-func (p *hostPlacer) grow(_ snapshot.Action, addr uint64, sizeBytes int64, _ snapshot.StreamID, _ snapshot.PoolID) error {
-	p.segments[addr] = sizeBytes
-	return nil
-}
-
-func (p *hostPlacer) shrink(_ snapshot.Action, addr uint64, _ int64) error {
-	delete(p.segments, addr)
-	return nil
-}
-
-func (p *hostPlacer) alloc(addr uint64, requestedBytes int64, _ snapshot.StreamID, _ snapshot.PoolID) (int32, int64, bool, error) {
-	if _, ok := p.blocks[addr]; ok {
-		return -1, 0, false, errLive
-	}
-	size, ok := p.segments[addr]
-	if !ok {
-		size = requestedBytes
-	}
-	return p.add(addr), size, false, nil
-}
-
-func (p *hostPlacer) poolAt(uint64) snapshot.PoolID { return snapshot.PoolID{} }
-
-func (p *hostPlacer) at(addr uint64) int32 {
-	if id, ok := p.blocks[addr]; ok {
-		return id
-	}
-	return -1
-}
-
-func (p *hostPlacer) freeRequested(int32) error { return nil }
-
-func (p *hostPlacer) freeCompleted(id int32) error {
-	delete(p.blocks, p.addrs[id])
-	p.dead = append(p.dead, id)
-	return nil
-}
-
-func (p *hostPlacer) failed() {}
+func (p gpuPlacer) failed() { p.a.Failed() }

@@ -52,8 +52,13 @@ func TestStateTilesSegments(t *testing.T) {
 	})
 }
 
+// fataler is a test, or one round of a property.
+type fataler interface {
+	Fatalf(format string, args ...any)
+}
+
 // checkState checks the state after event i against itself and the counters.
-func checkState(t *rapid.T, tl *Timeline, i int) {
+func checkState(t fataler, tl *Timeline, i int) {
 	s := tl.StateAt(i)
 	var sum Totals
 	var last uint64
@@ -66,7 +71,7 @@ func checkState(t *rapid.T, tl *Timeline, i int) {
 		sum.Reserved += g.SizeBytes
 		checkTiles(t, g, i)
 		for _, p := range g.Spans {
-			sum.add(tl, p)
+			sum.count(tl, p)
 		}
 		if found := s.Find(g.Addr + uint64(g.SizeBytes) - 1); found != g {
 			t.Fatalf("e%d: the last byte of segment %#x is not found in it", i, g.Addr)
@@ -77,7 +82,7 @@ func checkState(t *rapid.T, tl *Timeline, i int) {
 	}
 }
 
-func checkTiles(t *rapid.T, g *StateSegment, i int) {
+func checkTiles(t fataler, g *StateSegment, i int) {
 	at, free := g.Addr, false
 	for _, p := range g.Spans {
 		if p.Addr != at || p.SizeBytes <= 0 {
@@ -93,8 +98,8 @@ func checkTiles(t *rapid.T, g *StateSegment, i int) {
 	}
 }
 
-// add counts a span.
-func (n *Totals) add(tl *Timeline, p Span) {
+// count adds a span.
+func (n *Totals) count(tl *Timeline, p Span) {
 	if p.Block < 0 {
 		return
 	}

@@ -4,7 +4,10 @@ import "slices"
 
 // ranges is a set of mapped ranges of addresses, ascending and apart from each
 // other. Real devices hold thousands: a sorted slice of small rows does.
-type ranges struct{ list []mapped }
+type ranges struct {
+	list  []mapped
+	bytes int64 // of all
+}
 
 // mapped is a range that belongs to segment id of some table.
 type mapped struct {
@@ -23,19 +26,29 @@ func (r *ranges) search(addr uint64) int {
 	return i
 }
 
-// add puts a range in.
+// over returns the ranges that cover a part of [from, to). It is a part of the set.
+func (r *ranges) over(from, to uint64) []mapped {
+	i := r.search(from)
+	j := i
+	for j < len(r.list) && r.list[j].from < to {
+		j++
+	}
+	return r.list[i:j]
+}
+
+// add puts a range in where there is none.
 func (r *ranges) add(from, to uint64, id int32) {
+	r.bytes += int64(to - from)
 	r.list = slices.Insert(r.list, r.search(from), mapped{from, to, id})
 }
 
 // cut takes [from, to) out. It returns the ranges that covered a part of it, whole
 // as they were; what lies outside is left in the set under the same ids.
 func (r *ranges) cut(from, to uint64) (gone []mapped) {
-	i := r.search(from)
-	j := i
+	gone = slices.Clone(r.over(from, to))
 	var rest []mapped
-	for ; j < len(r.list) && r.list[j].from < to; j++ {
-		g := r.list[j]
+	for _, g := range gone {
+		r.bytes -= int64(min(g.to, to) - max(g.from, from))
 		if g.from < from {
 			rest = append(rest, mapped{g.from, from, g.id})
 		}
@@ -43,11 +56,9 @@ func (r *ranges) cut(from, to uint64) (gone []mapped) {
 			rest = append(rest, mapped{to, g.to, g.id})
 		}
 	}
-	if i == j {
-		return nil
+	if i := r.search(from); len(gone) > 0 {
+		r.list = slices.Replace(r.list, i, i+len(gone), rest...)
 	}
-	gone = slices.Clone(r.list[i:j])
-	r.list = slices.Replace(r.list, i, j, rest...)
 	return gone
 }
 

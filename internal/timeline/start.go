@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ullage-dev/ullage/snapshot"
@@ -10,7 +11,8 @@ import (
 type start struct {
 	segments []Segment // ascending by address
 	blocks   []startBlock
-	pools    []snapshot.PoolID // of every SegmentAlloc and SegmentMap event, in order
+	pools    []snapshot.PoolID // of every event that moves segments, in order
+	page     int64             // of large expandable segments; 0 is PyTorch's
 }
 
 type startBlock struct {
@@ -25,8 +27,10 @@ type startBlock struct {
 // Blocks need no undoing: a block that was live before the first event is one
 // whose address is freed in the window before anything is allocated there, or one
 // that is live at the dump although nothing was allocated there in the window.
-func inferStart(dev *snapshot.Device, segmentEvents []int) *start {
-	s := new(start)
+//
+// pageBytes is what large expandable segments grow by.
+func inferStart(dev *snapshot.Device, segmentEvents []int, pageBytes int64) *start {
+	s := &start{page: pageBytes}
 	s.undoSegments(dev, segmentEvents)
 	if len(s.segments) > 0 {
 		s.findBlocks(dev)
@@ -54,13 +58,15 @@ type undoing struct {
 	ranges
 	table  []Segment
 	events *snapshot.Events
+	page   int64
+	host   bool
 }
 
 func (s *start) undoSegments(dev *snapshot.Device, segmentEvents []int) {
-	u := undoing{events: dev.Events}
+	u := undoing{events: dev.Events, page: cmp.Or(s.page, largePageBytes), host: dev.Kind == snapshot.Host}
 	for i := range dev.Segments {
 		g := &dev.Segments[i]
-		u.put(Segment{Addr: g.Addr, SizeBytes: g.SizeBytes, Stream: g.Stream, Pool: g.Pool, Small: g.Kind == snapshot.SmallSegment, Expandable: g.Expandable, Stack: g.Stack})
+		u.put(Segment{Addr: g.Addr, SizeBytes: g.SizeBytes, Stream: g.Stream, Pool: g.Pool, Small: g.Kind == snapshot.SmallSegment, Expandable: g.Expandable && !u.host, Stack: g.Stack})
 	}
 	s.pools = make([]snapshot.PoolID, len(segmentEvents))
 	for k, i := range slices.Backward(segmentEvents) {
@@ -84,8 +90,14 @@ func (s *start) manyPools() bool {
 	return slices.ContainsFunc(s.pools, other) || slices.ContainsFunc(s.segments, func(g Segment) bool { return other(g.Pool) })
 }
 
+// put adds a segment. What was taken to be there before is not: of two that contradict
+// each other, the one nearer to the start tells about the start.
 func (u *undoing) put(g Segment) {
+	if !possible(g.Addr, g.SizeBytes) {
+		return // counted when it is replayed
+	}
 	u.table = append(u.table, g)
+	u.cut(g.Addr, g.Addr+uint64(g.SizeBytes))
 	u.add(g.Addr, g.Addr+uint64(g.SizeBytes), int32(len(u.table)-1))
 }
 
@@ -97,12 +109,18 @@ func (u *undoing) undo(e snapshot.Event) (pool snapshot.PoolID) {
 		pool = u.events.Pools[e.Pool]
 	}
 	if e.Action.Grows() {
+		if !possible(from, e.SizeBytes) {
+			return pool
+		}
 		if gone := u.cut(from, to); len(gone) > 0 && !u.events.HasPools {
 			pool = u.table[gone[0].id].Pool
 		}
 		return pool
 	}
-	g := Segment{Addr: from, SizeBytes: e.SizeBytes, Stream: e.Stream, Pool: pool, Small: e.SizeBytes <= smallSegmentBytes, Expandable: e.Action == snapshot.SegmentUnmap}
+	g := Segment{Addr: from, SizeBytes: e.SizeBytes, Stream: e.Stream, Pool: pool, Small: e.SizeBytes <= smallSegmentBytes, Expandable: e.Action == snapshot.SegmentUnmap && !u.host}
+	if g.Expandable {
+		g.Small = e.SizeBytes%u.page != 0 // several small pages are unmapped at once, too
+	}
 	if id, ok := u.near(from, to); ok && g.Expandable {
 		g.Small = u.table[id].Small
 		if !u.events.HasPools {
@@ -112,6 +130,10 @@ func (u *undoing) undo(e snapshot.Event) (pool snapshot.PoolID) {
 	u.put(g)
 	return g.Pool
 }
+
+// largePageBytes is what large expandable segments grow by, unless they are told
+// otherwise.
+const largePageBytes = 20 << 20
 
 // smallSegmentBytes is the size of every native segment of a small pool; a large
 // one is at least 20 MiB, or 11 MiB with large_segment_size_mb at its smallest.
@@ -165,28 +187,35 @@ func (s *start) blocksOfDump(dev *snapshot.Device, seen map[uint64]struct{}) {
 const maxTailBytes = 1 << 20
 
 // settle gives every block of the start its size. round is the allocator's rounding.
-// No free block of a large native segment is as small as 1 MiB, so that a gap of at
-// most 1 MiB behind a block of unknown size is that block's own tail.
 func (s *start) settle(round func(int64) int64) {
 	k := 0
 	for _, g := range s.segments {
 		end := g.Addr + uint64(g.SizeBytes)
 		for ; k < len(s.blocks) && s.blocks[k].addr < end; k++ {
-			b := &s.blocks[k]
-			if b.sizeBytes != 0 {
-				continue
-			}
-			b.sizeBytes = round(b.requestedBytes)
 			next := end
 			if k+1 < len(s.blocks) && s.blocks[k+1].addr < end {
 				next = s.blocks[k+1].addr
 			}
-			after := b.addr + uint64(b.sizeBytes)
-			if after > next { // cannot be: the neighbour is certain, the rounding is not
-				b.sizeBytes = int64(next - b.addr)
-			} else if gap := int64(next - after); !g.Small && !g.Expandable && gap <= maxTailBytes {
-				b.sizeBytes += gap
-			}
+			s.blocks[k].settle(g, next, round)
 		}
 	}
+}
+
+// settle gives a block its size, unless the dump told it. next is where the block after
+// it, or the end of its segment, is. No free block of a large native segment is as
+// small as 1 MiB, so that a gap of at most 1 MiB behind a block of unknown size is that
+// block's own tail.
+func (b *startBlock) settle(g Segment, next uint64, round func(int64) int64) {
+	switch {
+	case b.requestedBytes < 0 || b.requestedBytes > maxSizeBytes || next < b.addr:
+		b.sizeBytes = 0 // it can't be
+		return
+	case b.sizeBytes == 0:
+		room := int64(next - b.addr)
+		b.sizeBytes = min(round(b.requestedBytes), room) // the neighbour is certain, the rounding is not
+		if gap := room - b.sizeBytes; !g.Small && !g.Expandable && gap <= maxTailBytes {
+			b.sizeBytes += gap
+		}
+	}
+	b.requestedBytes = min(b.requestedBytes, b.sizeBytes)
 }

@@ -26,8 +26,9 @@ type Timeline struct {
 	Segments []Segment // every segment that lived in the window, in order of From
 
 	blocks  blocks
-	blockOf column.Column // by event: block + 1, or 0 where the event has none
-	marks   []Totals      // after the last event before every chunk of events
+	blockOf column.Column  // by event: block + 1, or 0 where the event has none
+	marks   []Totals       // after the last event before every chunk of events
+	odd     map[int]Totals // by event: by what more it moved the counters than it says
 }
 
 // Totals is what torch.cuda.memory_stats() counts, at one moment, in bytes.

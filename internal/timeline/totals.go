@@ -23,6 +23,13 @@ func (n *Totals) apply(a snapshot.Action, sizeBytes, requestedBytes int64) {
 	}
 }
 
+func (n *Totals) add(d Totals) {
+	n.Requested += d.Requested
+	n.Allocated += d.Allocated
+	n.Active += d.Active
+	n.Reserved += d.Reserved
+}
+
 // NewPeak returns the peaks of a window that begins with start after event.
 func NewPeak(start Totals, event int) Peak {
 	return Peak{Extreme{start.Requested, event}, Extreme{start.Allocated, event}, Extreme{start.Active, event}, Extreme{start.Reserved, event}}
@@ -66,7 +73,7 @@ func (t *Timeline) Walk(from, to int, f func(event int, now Totals)) {
 			if i >= to {
 				return
 			}
-			t.move(&now, snapshot.Action(a), int64(b.Size[j]), int(ids[j])-1)
+			t.move(&now, i, snapshot.Action(a), int64(b.Size[j]), int(ids[j])-1)
 			if i >= from {
 				f(i, now)
 			}
@@ -74,10 +81,13 @@ func (t *Timeline) Walk(from, to int, f func(event int, now Totals)) {
 	}
 }
 
-// move applies one event whose block, where it has one, is id. A free that
+// move applies event i, whose block, where it has one, is id. A free that
 // completes without ever having been requested (its request was not recorded, or
 // came before the first event) is told apart by the block itself.
-func (t *Timeline) move(now *Totals, a snapshot.Action, sizeBytes int64, id int) {
+func (t *Timeline) move(now *Totals, i int, a snapshot.Action, sizeBytes int64, id int) {
+	if t.odd != nil {
+		now.add(t.odd[i])
+	}
 	switch a {
 	case snapshot.Alloc, snapshot.FreeRequested:
 		if id >= 0 {
