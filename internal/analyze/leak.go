@@ -330,10 +330,10 @@ func even3(list []birth, until int) bool {
 // fairShare is by which factor thirds may differ.
 const fairShare = 3
 
-// regular tells whether no gap between births is more than twice the usual one.
+// regular tells whether no gap between births is more than twice another.
 func regular(list []birth) bool {
 	gaps := gapsOf(list)
-	return slices.Max(gaps) <= 2*median(gaps)
+	return slices.Max(gaps) <= 2*slices.Min(gaps)
 }
 
 func gapsOf(list []birth) []int {

@@ -174,6 +174,7 @@ func TestEvenBirths(t *testing.T) {
 		{"set-up only", every(0, 6, 1), 40, false, 0},
 		{"eight shapes of a cache", []int{0, 1, 2, 3, 5, 7, 12, 13}, 38, false, 0},
 		{"six shapes, the last one late", []int{0, 1, 3, 9, 20, 35}, 48, false, 0},
+		{"five shapes, ever more rarely", []int{0, 4, 9, 20, 35}, 48, false, 0},
 		{"stopped", every(0, 20, 1), 40, false, 0},
 	} {
 		g := growing{until: c.until}
