@@ -31,7 +31,7 @@ func (x *Explanation) coverageFindings() []rules.Finding {
 		x.stackFindings(add)
 	}
 	if n := oddTotal(c.Odd); n > 0 {
-		add("rec/inconsistent", fmt.Sprintf("%s do not fit together", plural(n, "event", "events")), oddTexts(c.Odd)...)
+		add("rec/inconsistent", fmt.Sprintf("%s do not fit together", plural(n, "event", "events")), OddTexts(c.Odd)...)
 	}
 	return list
 }
