@@ -31,13 +31,21 @@ type Options struct {
 	OnEvents func(trace int, b *Batch)
 }
 
+// Errors of pickles: what they mean is said in package pickle.
+type (
+	RefusedError = pickle.RefusedError
+	LimitError   = pickle.LimitError
+	CycleError   = pickle.CycleError
+)
+
 // Read reads one recording from r, in whatever form it is: see docs/formats/recording.md.
 // It reads r to the end of the recording, and perhaps beyond.
 //
 // Input that breaks off, or is damaged from some byte on, gives what came before, with
 // Recording.Truncated set and no error, if that is enough to tell that it is a recording.
 // A *NotRecordingError names input that is something else; a *TooLargeError or a
-// *pickle.LimitError tells a limit, a *pickle.RefusedError code in a pickle.
+// *LimitError tells a limit, a *RefusedError code in a pickle, a *CycleError data that
+// holds itself.
 func Read(r io.Reader, opt Options) (*Recording, error) {
 	in, err := Open(r, opt)
 	if err != nil {

@@ -143,32 +143,32 @@ func TestOnEvents(t *testing.T) {
 	}
 }
 
-// TestOddRecordings pins what is made of recordings that no version of torch writes quite so.
-// They are JSON for legibility; every form takes the same way from there.
-func TestOddRecordings(t *testing.T) {
-	const frame = `{"name": "f", "filename": "a.py", "line": 7}`
-	tests := []struct{ name, in, want string }{
-		{
-			"empty", `{"segments": [], "device_traces": [[]]}`, ``,
-		},
-		{
-			"wrapped", `{"rank": 3, "snapshot": {"x": [{"segments": [], "device_traces": [[{"action": "alloc", "addr": 512, "size": 1}]]}]}}`, `
+const frame = `{"name": "f", "filename": "a.py", "line": 7}`
+
+// oddRecordings are such as no version of torch writes quite so, and what describe says
+// of them. They are JSON for legibility; every form takes the same way from there.
+var oddRecordings = []struct{ name, in, want string }{
+	{
+		"empty", `{"segments": [], "device_traces": [[]]}`, ``,
+	},
+	{
+		"wrapped", `{"rank": 3, "snapshot": {"x": [{"segments": [], "device_traces": [[{"action": "alloc", "addr": 512, "size": 1}]]}]}}`, `
 device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 1 0x200 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" `,
-		},
-		{
-			"two recordings", `[{"device_traces": [[{"action": "alloc"}]], "segments": []}, {"device_traces": [[{"action": "oom"}]], "segments": []}]`, `
+	},
+	{
+		"two recordings", `[{"device_traces": [[{"action": "alloc"}]], "segments": []}, {"device_traces": [[{"action": "oom"}]], "segments": []}]`, `
 device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 1 0x0 size=0 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
 warning the file holds 2 recordings; this is the first of them`,
-		},
-		{
-			"events of one device without the list of devices", `{"segments": [], "device_traces": [{"action": "alloc", "addr": 512, "size": 1, "stream": 0}]}`, `
+	},
+	{
+		"events of one device without the list of devices", `{"segments": [], "device_traces": [{"action": "alloc", "addr": 512, "size": 1, "stream": 0}]}`, `
 device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 1 0x200 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" `,
-		},
-		{
-			"numbers of every kind", `{"segments": [], "device_traces": [[
+	},
+	{
+		"numbers of every kind", `{"segments": [], "device_traces": [[
 				{"action": "alloc", "addr": 18446744073709551615, "size": 12.9, "stream": -1},
 				{"action": "alloc", "addr": "0x7f00", "size": "512", "stream": 1e3},
 				{"action": "alloc", "addr": 1e30, "size": null, "stream": [1, 2, 3]},
@@ -187,9 +187,9 @@ warning 1 values are not numbers where numbers belong; they were taken as 0; the
 warning 1 numbers do not fit into 64 bits; the nearest that does was taken; the first is near event 2 of the file
 warning 1 sizes are beyond 128 TiB; they were set to it; the first is near event 4 of the file
 warning 2 sizes are negative; the first is near event 3 of the file`,
-		},
-		{
-			"unknown keys and actions", `{"segments": [], "device_traces": [[
+	},
+	{
+		"unknown keys and actions", `{"segments": [], "device_traces": [[
 				{"action": "teleport", "addr": 1, "size": 1, "stream": 0, "mood": {"a": [1]}},
 				{"action": "alloc", "addr": 1, "size": 1, "stream": 0, "mood": 2}]], "weather": "fine"}`, `
 device kind=0 index=0 ring=0 overflowed=false pools=false times=false
@@ -198,9 +198,9 @@ device kind=0 index=0 ring=0 overflowed=false pools=false times=false
 unknown action "teleport" 1
 unknown event key "mood" 2
 unknown top-level key "weather" 1`,
-		},
-		{
-			"texts", `{"segments": [], "device_traces": [[
+	},
+	{
+		"texts", `{"segments": [], "device_traces": [[
 				{"action": "alloc", "addr": 1, "size": 1, "stream": 0, "compile_context": "N/A", "user_metadata": ""},
 				{"action": "annotate", "addr": 1, "size": 1, "stream": 0, "compile_context": "Region: 0/1", "user_metadata": "phase"},
 				{"action": "alloc", "addr": 1, "size": 1, "stream": 0, "user_metadata": {"k": [1, true]}, "internal_metadata": "i"},
@@ -210,9 +210,9 @@ device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 11 0x1 size=1 stream=0x0 t=0 pool=[0 0] compile="Region: 0/1" metadata="phase" 
   event 1 0x1 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="{\"k\": [1, True]}" 
   event 1 0x1 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="PARAMETER" `,
-		},
-		{
-			"stacks", `{"segments": [], "device_traces": [[
+	},
+	{
+		"stacks", `{"segments": [], "device_traces": [[
 				{"action": "alloc", "addr": 1, "size": 1, "stream": 0, "frames": [` + frame + `], "forward_frames": ["x"]},
 				{"action": "alloc", "addr": 1, "size": 1, "stream": 0, "frames": [], "forward_frames": ["  File \"m.py\", line 3, in main\n    run()\n", "  File \"r.py\", line 9, in run\n", "odd"]},
 				{"action": "alloc", "addr": 1, "size": 1, "stream": 0, "frames": [` + frame + `], "cpp_frames": [{"name": "c", "filename": "??", "line": 0}]},
@@ -225,52 +225,55 @@ device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 1 0x1 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
   event 1 0x1 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
 warning 1 stacks are not lists of frames; they were taken as empty`,
-		},
-		{
-			"names", `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": 1, "stream": 0, "frames": [
+	},
+	{
+		"names", `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": 1, "stream": 0, "frames": [
 				{"name": null, "filename": "b.py", "line": -3}, {"name": "g", "filename": "b.py", "line": 99999999999, "fx_node_op": "call", "fx_node_name": "add", "fx_original_trace": ""}]}]]}`, `
 device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 1 0x1 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" <b.py:0  ><b.py:2147483647 g add>`,
-		},
-		{
-			"ring, one value", `{"segments": [], "trace_alloc_overflowed": true, "trace_alloc_max_entries": 100, "device_traces": [[{"action": "oom", "device_free": 5}], [], [{"action": "oom"}]]}`, `
+	},
+	{
+		"ring, one value", `{"segments": [], "trace_alloc_overflowed": true, "trace_alloc_max_entries": 100, "device_traces": [[{"action": "oom", "device_free": 5}], [], [{"action": "oom"}]]}`, `
 device kind=0 index=0 ring=100 overflowed=true pools=false times=false
   event 9 0x5 size=0 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
 device kind=0 index=2 ring=100 overflowed=true pools=false times=false
   event 9 0x0 size=0 stream=0x0 t=0 pool=[0 0] compile="" metadata="" `,
-		},
-		{
-			"ring, by device, in the settings", `{"segments": [], "allocator_settings": {"max_split_size": -1, "trace_alloc_overflowed": [false, true], "trace_alloc_max_entries": [100, 200]}, "device_traces": [[{"action": "oom"}], [{"action": "oom"}]]}`, `
+	},
+	{
+		"ring, by device, in the settings", `{"segments": [], "allocator_settings": {"max_split_size": -1, "trace_alloc_overflowed": [false, true], "trace_alloc_max_entries": [100, 200]}, "device_traces": [[{"action": "oom"}], [{"action": "oom"}]]}`, `
 device kind=0 index=0 ring=100 overflowed=false pools=false times=false
   event 9 0x0 size=0 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
 device kind=0 index=1 ring=200 overflowed=true pools=false times=false
   event 9 0x0 size=0 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
 settings conf="" split=-1 gc=0 expandable=false roundup=[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0] false false false 0`,
-		},
-		{
-			"pools", `{"segments": [{"device": 1, "address": 0, "total_size": 512, "stream": 0, "segment_pool_id": [0, 4], "blocks": []}],
+	},
+	{
+		"pools", `{"segments": [{"device": 1, "address": 0, "total_size": 512, "stream": 0, "segment_pool_id": [0, 4], "blocks": []}],
 				"device_traces": [[], [{"action": "alloc", "addr": 1, "size": 1, "stream": 0, "pool_id": [0, 0]}, {"action": "alloc", "addr": 1, "size": 1, "stream": 0, "pool_id": [0, 18446744073709551615]}]]}`, `
 device kind=0 index=1 ring=0 overflowed=false pools=true times=false
   segment 0x0 size=512 allocated=0 active=0 requested=0 stream=0x0 pool=[0 4] kind=0 expandable=false 
   event 1 0x1 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
   event 1 0x1 size=1 stream=0x0 t=0 pool=[0 18446744073709551615] compile="" metadata="" `,
-		},
-		{
-			"marks of torch 2.4", `{"segments": [], "device_traces": [[], [{"action": "user_defined", "addr": 0, "size": 0, "stream": 0, "time_us": 8, "frames": [{"name": "START", "filename": "step 1", "line": 0}]}]]}`, `
+	},
+	{
+		"marks of torch 2.4", `{"segments": [], "device_traces": [[], [{"action": "user_defined", "addr": 0, "size": 0, "stream": 0, "time_us": 8, "frames": [{"name": "START", "filename": "step 1", "line": 0}]}]]}`, `
 device kind=0 index=1 ring=0 overflowed=false pools=false times=true
   event 10 0x0 size=0 stream=0x0 t=8 pool=[0 0] compile="" metadata="" <step 1:0 START >
 annotation {Name:step 1 Start:true Device:1 TimeUS:8}`,
-		},
-		{
-			"host", `{"segments": [], "device_traces": [], "host_segments": [{"device": -1, "address": 64, "total_size": 512, "stream": 0, "blocks": [{"size": 512, "state": "melted", "address": 64}]}], "host_traces": [[{"action": "alloc", "addr": 64, "size": 1, "stream": 0}]]}`, `
+	},
+	{
+		"host", `{"segments": [], "device_traces": [], "host_segments": [{"device": -1, "address": 64, "total_size": 512, "stream": 0, "blocks": [{"size": 512, "state": "melted", "address": 64}]}], "host_traces": [[{"action": "alloc", "addr": 64, "size": 1, "stream": 0}]]}`, `
 device kind=1 index=0 ring=0 overflowed=false pools=false times=false
   segment 0x40 size=512 allocated=0 active=0 requested=0 stream=0x0 pool=[0 0] kind=0 expandable=false 
     block 0x40 size=512 requested=0 state=0 
   event 1 0x40 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
 unknown block state "melted" 1`,
-		},
-	}
-	for _, tt := range tests {
+	},
+}
+
+// TestOddRecordings pins what is made of them.
+func TestOddRecordings(t *testing.T) {
+	for _, tt := range oddRecordings {
 		t.Run(tt.name, func(t *testing.T) {
 			rec := readBytes(t, []byte(tt.in))
 			want := strings.TrimPrefix(tt.want, "\n")
