@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"fmt"
+
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
@@ -19,6 +21,17 @@ var causeReasons = map[string]string{
 	"leak/logger-tensors":       "single numbers stay, one a step: a metric or a log keeps the tensor instead of its value",
 	"leak/step-outputs":         "what the user's own line allocates stays: inputs or results that are collected",
 	"leak/recurrent-state":      "what a recurrent module made in each step stays: a state that is carried on keeps the graph of all steps before it",
+}
+
+// causeReason returns the reason for a cause, or nothing where there is none.
+func causeReason(cause string, everySteps int) []string {
+	if cause == "leak/eval-without-no-grad" && everySteps > 1 {
+		return []string{fmt.Sprintf("only one step in %d leaves activations of a forward pass behind: an evaluation that builds graphs for outputs that are kept", everySteps)}
+	}
+	if why := causeReasons[cause]; why != "" {
+		return []string{why}
+	}
+	return nil
 }
 
 // causeRemedies says for a cause what to change.

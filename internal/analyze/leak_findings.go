@@ -30,9 +30,7 @@ func (w *leakWindow) growingFinding(g lockstepGroup) rules.Finding {
 	if g.Severity > rules.Info && g.Confidence < rules.High {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("a buffer that holds more than %d steps and is still filling would look the same", w.n-g.SinceStep))
 	}
-	if why := causeReasons[f.Causes[0]]; why != "" {
-		f.Evidence = append(f.Evidence, why)
-	}
+	f.Evidence = append(f.Evidence, causeReason(f.Causes[0], g.EverySteps)...)
 	f.Evidence = append(f.Evidence, "steps: "+w.steps.Why)
 	f.Remedies = w.growingRemedies(&g, f.Causes)
 	return f
