@@ -31,21 +31,21 @@ type DeviceJSON struct {
 	Events    int    `json:"events"`
 	Truncated bool   `json:"truncated"`
 
-	Verdict       VerdictJSON           `json:"verdict"`
-	Coverage      CoverageJSON          `json:"coverage"`
-	Steps         StepsJSON             `json:"steps"`
-	Window        *WindowJSON           `json:"window,omitempty"`
-	Replay        ReplayJSON            `json:"replay"`
-	Peak          PeakJSON              `json:"peak"`
-	Accounting    AccountingJSON        `json:"accounting"`
-	Holders       *analyze.HolderReport `json:"holders"`
-	Leaks         []LeakJSON            `json:"leaks"`
-	Fragmentation FragmentationJSON     `json:"fragmentation"`
-	OOM           *OOMJSON              `json:"oom"` // the failure that ended the run, or null
-	FailedAllocs  FailedJSON            `json:"failed_allocations"`
-	Settings      *SettingsJSON         `json:"settings"` // null where the file has none
-	Findings      []FindingJSON         `json:"findings"`
-	Warnings      []string              `json:"warnings"`
+	Verdict       VerdictJSON          `json:"verdict"`
+	Coverage      CoverageJSON         `json:"coverage"`
+	Steps         StepsJSON            `json:"steps"`
+	Window        *WindowJSON          `json:"window,omitempty"`
+	Replay        ReplayJSON           `json:"replay"`
+	Peak          PeakJSON             `json:"peak"`
+	Accounting    AccountingJSON       `json:"accounting"`
+	Holders       analyze.HolderReport `json:"holders"`
+	Leaks         []LeakJSON           `json:"leaks"`
+	Fragmentation FragmentationJSON    `json:"fragmentation"`
+	OOM           *OOMJSON             `json:"oom"` // the failure that ended the run, or null
+	FailedAllocs  FailedJSON           `json:"failed_allocations"`
+	Settings      *SettingsJSON        `json:"settings"` // null where the file has none
+	Findings      []FindingJSON        `json:"findings"`
+	Warnings      []string             `json:"warnings"`
 }
 
 // VerdictJSON is the answer.
@@ -224,7 +224,7 @@ func NewDeviceJSON(x *analyze.Explanation) DeviceJSON {
 		Coverage: coverageJSON(x),
 		Steps:    StepsJSON{x.Steps.Len(), string(x.Steps.Source), x.Steps.Name, x.Steps.Confidence.String(), append([]int{}, x.Steps.Bounds...)},
 		Replay:   ReplayJSON{Allocs: x.TL.Replay.Allocs, Equal: x.TL.Replay.Equal, FirstDifference: ordinal(x.TL.Replay.First)},
-		Peak:     peakJSON(x.Peak), Accounting: accountingJSON(x), Holders: x.Holders, Leaks: leaksJSON(x),
+		Peak:     peakJSON(x.Peak), Accounting: accountingJSON(x), Holders: *x.Holders, Leaks: leaksJSON(x),
 		Fragmentation: FragmentationJSON{x.Fragmented.Event, x.Fragmented.FreeBytes, x.Fragmented.LargestBytes, x.Fragmented.WholeBytes, x.Fragmented.PinnedBytes},
 		OOM:           oomJSON(x.OOMs.Fatal), FailedAllocs: FailedJSON{x.OOMs.Count, x.OOMs.Survived},
 		Findings: FindingsJSON(x.Findings), Warnings: append([]string{}, rec.Warnings...),
