@@ -290,8 +290,9 @@ func TestHostileTraces(t *testing.T) {
 	})
 }
 
-// BenchmarkSteps and BenchmarkLeaks have a budget of 25 and of 15 ns an event, so that
-// both take about 0.2 s at most on a recording of 5.2 million events.
+// BenchmarkSteps and BenchmarkLeaks have a budget of 25 and of 15 ns an event on an idle
+// core. Their steps are short (70 events); on a recording of 5.2 million events in 150
+// requests, steps took 12 ns an event and leaks less than one: 65 ms together.
 func BenchmarkSteps(b *testing.B) {
 	tl, sites := training{steps: 20_000, layers: 6, varying: true, buffer: 50}.run().done()
 	n := tl.Dev.Events.Len()
