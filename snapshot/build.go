@@ -108,7 +108,9 @@ func (b *builder) CutDict(items []value.Value) value.Value {
 	switch {
 	case k.kind == recordingKeys:
 		k.count++
-		return b.recording(k, items)
+		v := b.recording(k, items)
+		b.recordings[len(b.recordings)-1].cutAt = k.last()
+		return v
 	case k.kind == otherDict && slices.ContainsFunc(items, holdsRecording):
 		return b.tree.dict(items)
 	}

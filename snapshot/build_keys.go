@@ -133,6 +133,14 @@ type keySet struct {
 	count  int     // dicts that had these keys
 }
 
+// last is the key that was read last.
+func (k *keySet) last() field {
+	if len(k.fields) == 0 {
+		return noField
+	}
+	return k.fields[len(k.fields)-1]
+}
+
 // keySets finds the keySet of a dict.
 type keySets struct {
 	pool   *value.Pool

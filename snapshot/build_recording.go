@@ -12,6 +12,20 @@ import (
 // recordingDict is the outermost dict of a recording: where its parts are.
 type recordingDict struct {
 	segments, traces, settings, overflowed, maxEntries, hostSegments, hostTraces value.Value
+
+	cutAt field // the last key that was read where the file breaks off within the dict; else 0
+}
+
+// cuts tells whether the file breaks off before a device's events are all read: the
+// device is the one after the first n whose list of events ended, or a later one.
+func (r *recordingDict) cuts(traces field, list value.Value, lists, device int) bool {
+	switch {
+	case r.cutAt == 0:
+		return false
+	case r.cutAt == traces:
+		return device >= lists-1
+	}
+	return list == value.Nothing
 }
 
 func (b *builder) recording(k *keySet, items []value.Value) value.Value {
@@ -146,15 +160,19 @@ func (b *builder) traceLists(v value.Value) []value.Value {
 }
 
 func (b *builder) addDevices(rec *Recording, r recordingDict) {
-	b.addKind(rec, GPU, b.memory.segmentsOf(r.segments), b.traceLists(r.traces))
-	b.addKind(rec, Host, b.memory.segmentsOf(r.hostSegments), b.traceLists(r.hostTraces))
+	traces, hostTraces := b.traceLists(r.traces), b.traceLists(r.hostTraces)
+	b.addKind(rec, GPU, b.memory.segmentsOf(r.segments), traces)
+	b.addKind(rec, Host, b.memory.segmentsOf(r.hostSegments), hostTraces)
 	slices.SortStableFunc(rec.Devices, func(x, y *Device) int {
 		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Index, y.Index))
 	})
 	for _, dev := range rec.Devices {
-		if dev.Kind == GPU {
-			b.setRing(dev, r)
+		if dev.Kind == Host {
+			dev.Cut = r.cuts(fHostTraces, r.hostTraces, len(hostTraces), dev.Index)
+			continue
 		}
+		dev.Cut = r.cuts(fTraces, r.traces, len(traces), dev.Index)
+		b.setRing(dev, r)
 	}
 }
 

@@ -52,6 +52,10 @@ type Device struct {
 	Trace       int  // which of the traces given to Options.OnEvents this is; -1 for none
 	RingEntries int  // trace_alloc_max_entries; 0 where the file does not say
 	Overflowed  bool // trace_alloc_overflowed: the ring lost the beginning
+
+	// Cut tells that the file breaks off within the device's events, or before them:
+	// segments and blocks are then of a later moment than the last event that was read.
+	Cut bool
 }
 
 // SegmentKind is the pool class of a segment.

@@ -1,14 +1,34 @@
 package timeline
 
 import (
+	"slices"
+
 	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
 // Build replays dev, a device of rec, under the recording's own settings.
 func Build(rec *snapshot.Recording, dev *snapshot.Device) *Timeline {
-	t := &Timeline{Rec: rec, Dev: dev, Config: ConfigOf(rec.Settings)}
-	r := newReplayer(t, newPlacer(t), inferStart(dev, findSegmentEvents(dev.Events), t.Config.LargeSegmentBytes))
+	moves := findSegmentEvents(dev.Events)
+	cfg := ConfigOf(rec.Settings)
+	if rec.Settings == nil {
+		cfg.Expandable = mapsPages(dev.Events, moves)
+	}
+	if dev.Cut {
+		// The dump is of a later moment than the events lead to. A recording that does not
+		// contradict it began before the first allocation, and needs no dump.
+		if t := build(rec, dev, cfg, coldStart(dev, moves)); t.Replay.Odd == (Odd{}) {
+			return t
+		}
+	}
+	t := build(rec, dev, cfg, inferStart(dev, moves, cfg.LargeSegmentBytes))
+	t.Replay.Guessed = dev.Cut
+	return t
+}
+
+func build(rec *snapshot.Recording, dev *snapshot.Device, cfg allocator.Config, s *start) *Timeline {
+	t := &Timeline{Rec: rec, Dev: dev, Config: cfg}
+	r := newReplayer(t, newPlacer(t), s)
 	var b snapshot.Batch
 	for k := range dev.Events.Chunks() {
 		dev.Events.Chunk(k, &b)
@@ -16,6 +36,12 @@ func Build(rec *snapshot.Recording, dev *snapshot.Device) *Timeline {
 	}
 	r.finish()
 	return t
+}
+
+// mapsPages tells whether expandable segments were in force, where a recording does not
+// say so.
+func mapsPages(e *snapshot.Events, moves []int) bool {
+	return slices.ContainsFunc(moves, func(i int) bool { return isMap(e.At(i).Action) })
 }
 
 // ConfigOf returns the allocator's configuration that a recording was made under.
@@ -156,6 +182,9 @@ func (r *replayer) finish() {
 	t.End = r.now
 	t.Replay.FromCold = t.Replay.FromCold && t.Dev.Events.Len() > 0
 	t.blockOf.Trim()
+	if t.Dev.Cut {
+		return // the dump is of a later moment
+	}
 	for i := range t.Dev.Segments {
 		g := &t.Dev.Segments[i]
 		for _, b := range t.Dev.Blocks[g.FirstBlock : g.FirstBlock+g.NumBlocks] {

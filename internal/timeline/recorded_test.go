@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/ulikunitz/xz"
 
 	"github.com/ullage-dev/ullage/snapshot"
 )
@@ -210,4 +212,73 @@ func TestEveryDevice(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestFilesThatBreakOff cuts recordings at many places. Their segments come first in the
+// file and are of the end of the run, which the events do not reach: a recording that
+// begins before the first allocation is replayed without them, and counts at each of its
+// events what the whole file counts there. Of others the start is known to be a guess.
+func TestFilesThatBreakOff(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		cold bool
+	}{{"train_varying_expandable", true}, {"oom_batch_too_large", true}, {"leak_every_tenth", true}, {"own_pool", true}, {"late_start", false}, {"ring_cut", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			text := unpacked(t, filepath.Join("..", "..", "testdata", "gpu", c.name+".pickle.xz"))
+			whole := busiest(t, mustRead(t, text))
+			for part := range 12 {
+				rec := mustRead(t, text[:len(text)*(part+13)/25])
+				tl := busiest(t, rec)
+				if rec.Truncated == nil || !tl.Dev.Cut || tl.Replay.Guessed == c.cold || tl.Replay.FromCold != c.cold {
+					t.Fatalf("%d bytes: cut %v, %+v", len(text)*(part+13)/25, tl.Dev.Cut, tl.Replay)
+				}
+				if c.cold {
+					samePrefix(t, tl, whole)
+				}
+			}
+		})
+	}
+}
+
+// samePrefix checks that part counts after each of its events what whole counts.
+func samePrefix(t *testing.T, part, whole *Timeline) {
+	t.Helper()
+	n := part.Dev.Events.Len()
+	if n == 0 || n >= whole.Dev.Events.Len() || part.Replay.Odd != (Odd{}) {
+		t.Fatalf("%d of %d events, %+v", n, whole.Dev.Events.Len(), part.Replay)
+	}
+	want := make([]Totals, n)
+	whole.Walk(0, n, func(i int, now Totals) { want[i] = now })
+	part.Walk(0, n, func(i int, now Totals) {
+		if now != want[i] {
+			t.Fatalf("of %d events, after e%d: %+v, the whole file has %+v", n, i, now, want[i])
+		}
+	})
+}
+
+func unpacked(t *testing.T, name string) []byte {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := xz.NewReader(bufio.NewReader(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func mustRead(t *testing.T, text []byte) *snapshot.Recording {
+	t.Helper()
+	rec, err := snapshot.Read(bytes.NewReader(text), snapshot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
 }

@@ -38,6 +38,18 @@ func inferStart(dev *snapshot.Device, segmentEvents []int, pageBytes int64) *sta
 	return s
 }
 
+// coldStart is the start of a recording that begins before the first allocation: there
+// is nothing but the pools of what comes.
+func coldStart(dev *snapshot.Device, segmentEvents []int) *start {
+	s := &start{pools: make([]snapshot.PoolID, len(segmentEvents))}
+	for k, i := range segmentEvents {
+		if dev.Events.HasPools {
+			s.pools[k] = dev.Events.Pools[dev.Events.At(i).Pool]
+		}
+	}
+	return s
+}
+
 // findSegmentEvents returns the ordinals of the events that move segments.
 func findSegmentEvents(e *snapshot.Events) []int {
 	var list []int

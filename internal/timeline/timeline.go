@@ -56,6 +56,7 @@ type Replay struct {
 	Equal    int  // of these, simulated at the recorded address
 	First    int  // event of the first difference; -1 for none
 	FromCold bool // the recording starts before the first allocation: nothing had to be inferred
+	Guessed  bool // the file breaks off within the events: the start is inferred from a dump that is of a later moment
 	Start    int  // blocks inferred to have been live before the first event
 	Odd      Odd
 }
