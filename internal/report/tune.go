@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,10 @@ func (v *Tuning) answer() string {
 	best, was := a.Best, a.Recorded
 	switch a.Verdict {
 	case tune.Rescue:
+		if best.Worst().Program.Died >= 0 {
+			return fmt.Sprintf("With %s the request that ended this run fits in %s, with %s to spare. What would have followed is not recorded.",
+				confName(best.Conf), units.FormatBytes(v.Tuner.Room.Bytes()), units.FormatBytes(v.Tuner.Room.Bytes()-best.PeakReserved()))
+		}
 		return fmt.Sprintf("With %s this run fits in %s, where the recorded settings run out of memory. It needs %s.",
 			confName(best.Conf), units.FormatBytes(v.Tuner.Room.Bytes()), units.FormatBytes(best.SmallestLimit()))
 	case tune.Change:
@@ -216,13 +221,18 @@ func (p *page) tuneResults(v *Tuning) {
 	p.text(2, "needs: the smallest limit under which the run lives. reserved, allocated: peaks in the room there is. frag: 1 - peak active / peak reserved. calls: of the driver, and their stall as measured on an idle H200; a cudaFree also waits for what is queued.")
 }
 
-// shown returns the results to print: of a search the best, and the recorded settings.
+// shown returns the results to print: those that were asked for; of a search the
+// best with each set of options, the recorded settings and PyTorch's defaults.
 func (v *Tuning) shown() []int {
 	var list []int
+	families := map[string]bool{}
 	for i := range v.Results {
-		if v.Advice == nil || i < shownResults || v.Results[i].Recorded {
+		r := &v.Results[i]
+		family := strings.Join(slices.Sorted(slices.Values(r.Given)), ",")
+		if v.Advice == nil || r.Recorded || r.Conf == "" || len(list) < shownResults && !families[family] {
 			list = append(list, i)
 		}
+		families[family] = true
 	}
 	return list
 }
@@ -275,22 +285,31 @@ func (v *Tuning) details(r *tune.Result) []string {
 		list = append(list, fmt.Sprintf("out of memory at e%d, a request of %s%s; reserved %s then", f.Event, units.FormatBytes(f.RequestedBytes), siteText(w.Program, f.Event), units.FormatBytes(f.ReservedBytes)))
 	}
 	if s := w.Spread; s.Runs > 0 {
-		text := fmt.Sprintf("the same peak in %d orders of addresses", s.Runs)
-		if s.Low != s.High {
-			text = fmt.Sprintf("peak reserved %s to %s over %d orders of addresses and beginnings", units.FormatBytes(s.Low), units.FormatBytes(s.High), s.Runs)
-		}
-		if s.Lives > 0 && s.Lives < s.Runs {
-			text += fmt.Sprintf("; it lives in %d of them", s.Lives)
-		}
-		list = append(list, text)
+		list = append(list, spreadText(s))
 	}
 	return append(list, v.Tuner.Notes(r)...)
 }
 
+func spreadText(s tune.Spread) string {
+	text := fmt.Sprintf("the same peak in %d orders of addresses", s.Runs)
+	if s.Low != s.High {
+		text = fmt.Sprintf("peak reserved within %s, up to %s, in %d orders of addresses", units.FormatBytes(s.High-s.Low), units.FormatBytes(s.High), s.OfOrders)
+	}
+	if n := s.Runs - s.OfOrders; n > 0 {
+		text += " and with memory at the beginning both as it lay and placed anew"
+	}
+	if s.Lives > 0 && s.Lives < s.Runs {
+		text += fmt.Sprintf("; it lives in %d of %d", s.Lives, s.Runs)
+	}
+	return text
+}
+
 // siteText names the line of code that made a request.
 func siteText(g *tune.Program, event int) string {
-	if frames := analyze.FoldFrames(stackOf(g, event)); len(frames) > 0 {
-		return " at " + frames[0]
+	for _, frame := range analyze.FoldFrames(stackOf(g, event)) {
+		if !strings.HasPrefix(frame, "…") { // what is folded is a library's
+			return " at " + frame
+		}
 	}
 	return ""
 }

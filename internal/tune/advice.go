@@ -35,9 +35,18 @@ type Advice struct {
 // What counts as better: less depends on the order of addresses, and is not worth a
 // change that has risks of its own.
 const (
-	worthShare = 50 // a part in so many of the recorded settings' limit: 2 %
-	worthBytes = 64 << 20
+	worthLimit    = 50 // a part in so many of the recorded settings' limit: 2 %
+	worthReserved = 10 // of their peak of reserved memory: 10 %
+	worthBytes    = 64 << 20
 )
+
+// better tells whether a result is worth a change.
+func better(a, was *Result) bool {
+	limit, reserved := was.SmallestLimit()-a.SmallestLimit(), was.PeakReserved()-a.PeakReserved()
+	return limit >= max(worthBytes, was.SmallestLimit()/worthLimit) ||
+		reserved >= max(worthBytes, was.PeakReserved()/worthReserved) ||
+		was.Cost().Retries > a.Cost().Retries
+}
 
 // Advise compares the best result of a search with that of the recorded settings.
 func (t *Tuner) Advise(results []Result) Advice {
@@ -50,7 +59,7 @@ func (t *Tuner) Advise(results []Result) Advice {
 		a.Verdict = Nothing
 	case !a.Recorded.Lives():
 		a.Verdict = Rescue
-	case a.SavesBytes >= max(worthBytes, a.Recorded.SmallestLimit()/worthShare), a.Recorded.Retries() > a.Best.Retries():
+	case better(a.Best, a.Recorded):
 		a.Verdict = Change
 	default:
 		a.Verdict, a.Best = Keep, a.Recorded
@@ -78,11 +87,14 @@ func (t *Tuner) confidence(best, recorded *Result) (c rules.Confidence, why []st
 		if s := r.Spread; s.Lives > 0 && s.Lives < s.Runs {
 			lower(rules.Low, "it fits in %d of %d orders of addresses", s.Lives, s.Runs)
 		}
+		if p := r.Program; p.Died >= 0 {
+			lower(rules.High, "the recording ends with the failure at e%d: it does not tell how much the run would have needed after it", p.Died)
+		}
 		if r.Declined > 0 {
-			lower(rules.Medium, "%d workspaces of convolutions do not fit; how much the slower algorithms need is not recorded", r.Declined)
+			lower(rules.Medium, "%s not fit; how much the slower algorithms need is not recorded", plural(r.Declined, "workspace of a convolution does", "workspaces of convolutions do"))
 		}
 		if r.Rescued > 0 && r.Program.Died < 0 {
-			lower(rules.Medium, "%d requests that failed in the recording fit here, after which the program may go another way", r.Rescued)
+			lower(rules.Medium, "%s here, after which the program may go another way", plural(r.Rescued, "request that failed in the recording fits", "requests that failed in the recording fit"))
 		}
 	}
 	for i := range recorded.Runs {
@@ -90,7 +102,7 @@ func (t *Tuner) confidence(best, recorded *Result) (c rules.Confidence, why []st
 			lower(rules.Medium, "with the recorded settings the simulation comes to %s where the recording has %s", units.FormatBytes(check.SimulatedBytes), units.FormatBytes(check.RecordedBytes))
 		}
 	}
-	if c == rules.High {
+	if len(why) == 0 {
 		why = append(why, "nothing that the recording does not determine changes the result")
 	}
 	return c, slices.Compact(why)

@@ -9,7 +9,7 @@ const limitStep = 2 << 20
 // Tolerances of a search for the smallest limit.
 const (
 	exactly tolerance = 0
-	roughly tolerance = 400
+	roughly tolerance = 100 // 1 %: enough to rank candidates
 )
 
 // tolerance is a part in so many of a limit; 0 is none.
@@ -52,20 +52,32 @@ func (t *Tuner) smallest(r *Run, s *Setting, within tolerance) {
 }
 
 // bracket returns a limit under which the run cannot live, and one under which it does.
-// A bracket that was found before is used again.
+// It goes up from what is alive at once, for a run that dies ends early, and most
+// limits are near there. A bracket that was found before is used again.
 func (t *Tuner) bracket(r *Run, s *Setting, free *Outcome) (low, high int64) {
 	if r.SmallestLimitBytes > 0 {
 		return r.SmallestLimitBytes - r.ToleranceBytes, r.SmallestLimitBytes
 	}
 	low = (free.PeakRequested - 1) / limitStep * limitStep // less than what is alive at once
-	high = (free.PeakReserved + limitStep - 1) / limitStep * limitStep
-	// The limit is held against the size of a native segment, though expandable
-	// segments may need less of it, so that a run can need more than it comes to.
-	for step := int64(limitStep); !t.livesIn(r, s, high) && !t.stopped(); step *= 2 {
-		low, high = high, high+step
+	enough := (free.PeakReserved + limitStep - 1) / limitStep * limitStep
+	for step := max(low/firstStep/limitStep, 1) * limitStep; !t.stopped(); step *= 2 {
+		// What the run comes to without a limit is a limit that will do, but for
+		// expandable segments: the limit is held against the size of a native segment,
+		// though less may be mapped.
+		high = low + step
+		if low < enough {
+			high = min(high, enough)
+		}
+		if t.livesIn(r, s, high) {
+			break
+		}
+		low = high
 	}
 	return low, high
 }
+
+// firstStep is the first step up, a part in so many: 1 %.
+const firstStep = 100
 
 func (t *Tuner) livesIn(r *Run, s *Setting, limit int64) bool {
 	out := t.simulate(r.Program, s, t.Room.with(limit), r.Mode.anew(), allocator.LikeDriver, 0)

@@ -6,36 +6,55 @@ import (
 )
 
 // Rank sorts results, the best first: those that live in the room, by the smallest
-// limit under which they live, then by what they cost in the room (retries, and the
-// time of the driver's calls), then by the peak of reserved memory. Limits that differ by
-// less than half a percent count as equal: so much can depend on the order of addresses.
-func Rank(results []Result) {
-	if len(results) == 0 {
-		return
-	}
-	least := int64(0)
+// limit under which they live, then by what they cost (retries, the time of the driver's
+// calls, options to set), then by the peak of reserved memory. Limits within a few percent
+// of each other count as equal: a limit that is barely enough is paid for in retries.
+func (t *Tuner) Rank(results []Result) {
+	least := leastLimit(results)
+	slices.SortStableFunc(results, func(a, b Result) int { return t.compare(&a, &b, least) })
+}
+
+// leastLimit returns the smallest limit under which any result lives; 0 for none.
+func leastLimit(results []Result) (least int64) {
 	for i := range results {
 		if n := results[i].SmallestLimit(); n > 0 && (least == 0 || n < least) {
 			least = n
 		}
 	}
-	slices.SortStableFunc(results, func(a, b Result) int { return compare(&a, &b, least) })
+	return least
 }
 
-// equalShare is the part of a limit by which two count as equal.
-const equalShare = 200
+// equalShare is the part of a limit by which two count as equal: 5 %.
+const equalShare = 20
 
-func compare(a, b *Result, least int64) int {
+func (t *Tuner) compare(a, b *Result, least int64) int {
 	return cmp.Or(
 		-compareBool(a.Lives(), b.Lives()),
 		cmp.Compare(a.class(least), b.class(least)),
-		cmp.Compare(a.Retries(), b.Retries()),
-		cmp.Compare(a.options(), b.options()),
-		cmp.Compare(a.StallUS(), b.StallUS()),
+		-compareBool(a.Cost().Lives, b.Cost().Lives),
+		cmp.Compare(a.Cost().Retries, b.Cost().Retries),
+		cmp.Compare(t.stallClass(a), t.stallClass(b)),
+		cmp.Compare(len(a.Given), len(b.Given)),
 		cmp.Compare(a.PeakReserved(), b.PeakReserved()),
 		cmp.Compare(a.SmallestLimit(), b.SmallestLimit()),
 		cmp.Compare(a.Conf, b.Conf),
 	)
+}
+
+// stallClass is the part of the recorded time that the driver's calls take, in percent;
+// in seconds where the recording has no times.
+func (t *Tuner) stallClass(r *Result) int64 {
+	return r.Cost().StallUS / max(t.Programs[0].durationUS()/100, 1e6/100)
+}
+
+// durationUS is the time from the first event of a program to the last; 1 s where that
+// is not recorded.
+func (p *Program) durationUS() int64 {
+	e := p.TL.Dev.Events
+	if d := e.At(e.Len()-1).TimeUS - e.At(0).TimeUS; d > 0 {
+		return d
+	}
+	return 1e6
 }
 
 func compareBool(a, b bool) int {
@@ -48,7 +67,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// class is how many half percents above the least a limit is.
+// class is how many times 5 % a limit is above the least.
 func (r *Result) class(least int64) int64 {
 	n := r.SmallestLimit()
 	if n == 0 {
@@ -56,8 +75,6 @@ func (r *Result) class(least int64) int64 {
 	}
 	return (n - least) * equalShare / max(least, 1)
 }
-
-func (r *Result) options() int { return len(r.Given) }
 
 // Worst returns the run that needs the most: one that does not live before others.
 func (r *Result) Worst() *Run {
@@ -96,18 +113,32 @@ func (r *Result) PeakReserved() (most int64) {
 	return most
 }
 
-// Retries is the most retries of any program.
+// Cost is what running under a setting costs beside memory, of the program that it costs
+// the most: in the Tuner's room, or where that has no bound, in a tight one that is the
+// same for all settings.
+type Cost struct {
+	Lives   bool
+	Retries int
+	StallUS int64
+}
+
+// Cost returns the highest cost of any program.
+func (r *Result) Cost() Cost {
+	c := Cost{Lives: true}
+	for i := range r.Runs {
+		v := r.Runs[i].cost
+		c.Lives = c.Lives && v.Lives
+		c.Retries, c.StallUS = max(c.Retries, v.Retries), max(c.StallUS, v.StallUS)
+	}
+	return c
+}
+
+func costOf(o *Outcome) Cost { return Cost{o.Lives(), o.Retries, o.Calls.StallUS()} }
+
+// Retries is the most retries of any program in the room.
 func (r *Result) Retries() (most int) {
 	for i := range r.Runs {
 		most = max(most, r.Runs[i].Retries)
-	}
-	return most
-}
-
-// StallUS is the longest time that any program waits for the driver.
-func (r *Result) StallUS() (most int64) {
-	for i := range r.Runs {
-		most = max(most, r.Runs[i].Calls.StallUS())
 	}
 	return most
 }

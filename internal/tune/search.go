@@ -1,5 +1,7 @@
 package tune
 
+import "github.com/ullage-dev/ullage/allocator"
+
 // What a search tries at most. Each candidate costs some seven to nine runs of the
 // whole program, most of which end early: under a limit that is too small.
 const (
@@ -12,20 +14,23 @@ const (
 // Search tries the settings that might help, and those of the recording. It returns
 // all, the best first.
 func (t *Tuner) Search() []Result {
-	seen := make(map[string]bool)
-	seen[t.Recorded.Conf] = true
+	seen := map[string]bool{t.Recorded.Conf: true}
 	candidates, points := settings(t.Version, grid(t.Room.LimitBytes > 0), seen)
-	candidates = append([]Setting{t.Recorded}, candidates...)
 	at := map[string]point{}
 	for i, p := range points {
-		at[candidates[i+1].Conf] = p
+		at[candidates[i].Conf] = p
 	}
-	results := t.roughly(candidates)
+	results := t.roughly(append(candidates, t.Recorded))
+	t.tight = leastLimit(results) / tightShare * (tightShare + 1)
+	t.price(results)
 	t.climb(&results, at, seen)
 	t.finish(results)
-	Rank(results)
+	t.Rank(results)
 	return results
 }
+
+// tightShare makes a tight room: a tenth more than the least that any setting needs.
+const tightShare = 10
 
 // roughly tries settings without the spread, and with limits that are near enough to
 // rank them.
@@ -33,12 +38,29 @@ func (t *Tuner) roughly(s []Setting) []Result {
 	return t.fan(s, func(r *Run, s *Setting) { t.smallest(r, s, roughly) })
 }
 
+// price finds out what settings cost in a tight room, where the room has no bound. One
+// whose limit is not met there costs too much anyway.
+func (t *Tuner) price(results []Result) {
+	if t.Room.Bytes() > 0 || t.tight == 0 {
+		return
+	}
+	t.each(len(results)*len(t.Programs), func(k int) {
+		res := &results[k/len(t.Programs)]
+		r := &res.Runs[k%len(t.Programs)]
+		if r.cost = (Cost{}); r.SmallestLimitBytes > t.tight {
+			return
+		}
+		out := t.simulate(r.Program, &res.Setting, t.Room.with(t.tight), r.Mode.anew(), allocator.LikeDriver, 0)
+		r.cost = costOf(&out)
+	})
+}
+
 // climb looks around the best points, and around what is better there, as long as
 // something is.
 func (t *Tuner) climb(results *[]Result, at map[string]point, seen map[string]bool) {
 	left := maxLocal
 	for range localRounds {
-		Rank(*results)
+		t.Rank(*results)
 		best := (*results)[0].Conf
 		var near []point
 		for i, seeds := 0, 0; i < len(*results) && seeds < localSeeds; i++ {
@@ -56,8 +78,10 @@ func (t *Tuner) climb(results *[]Result, at map[string]point, seen map[string]bo
 		for i := range n {
 			at[candidates[i].Conf] = points[i]
 		}
-		*results = append(*results, t.roughly(candidates[:n])...)
-		if Rank(*results); (*results)[0].Conf == best {
+		more := t.roughly(candidates[:n])
+		t.price(more)
+		*results = append(*results, more...)
+		if t.Rank(*results); (*results)[0].Conf == best {
 			return
 		}
 	}
@@ -65,7 +89,7 @@ func (t *Tuner) climb(results *[]Result, at map[string]point, seen map[string]bo
 
 // finish looks closer at the best and at the recorded settings.
 func (t *Tuner) finish(results []Result) {
-	Rank(results)
+	t.Rank(results)
 	var closer []int
 	for i := range results {
 		if i < finalists || results[i].Recorded {

@@ -22,6 +22,7 @@ type Tuner struct {
 	Room      Room
 	AsSpelled bool    // the recording's settings string gives what was in force at its end
 	Recorded  Setting // of the first program
+	tight     int64   // the limit that costs are compared under where the room has no bound; 0 while it is not known
 	opt       Options
 	count     Count
 }
@@ -67,6 +68,8 @@ type Run struct {
 	// recorded; 0 where that was not looked for. It is exact to ToleranceBytes.
 	SmallestLimitBytes int64
 	ToleranceBytes     int64
+
+	cost Cost
 }
 
 // Spread is how far a result depends on what a recording does not determine: in what
@@ -98,13 +101,10 @@ func (t *Tuner) simulate(p *Program, s *Setting, room Room, mode Mode, order all
 
 // try runs one program under one setting in the room.
 func (t *Tuner) try(p *Program, s *Setting) Run {
-	mode := t.mode(p, s)
-	return Run{
-		Outcome: t.simulate(p, s, t.Room, mode, allocator.LikeDriver, 0),
-		Program: p,
-		Config:  t.Room.config(s),
-		Mode:    mode,
-	}
+	r := Run{Program: p, Config: t.Room.config(s), Mode: t.mode(p, s)}
+	r.Outcome = t.simulate(p, s, t.Room, r.Mode, allocator.LikeDriver, 0)
+	r.cost = costOf(&r.Outcome)
+	return r
 }
 
 // mode is how the memory at the beginning of a program is best taken over: as it lies
