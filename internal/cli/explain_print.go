@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -105,6 +106,9 @@ func compareRows(a, b analyze.RankRow) int {
 
 // verdict turns what the user asked to fail on into an error.
 func (e *explainer) verdict() error {
+	if len(e.gate.budgets) > 0 && len(e.budget) == 0 {
+		return inputError(errors.New("a budget is held against the peaks of a recording, and there is none among the inputs"))
+	}
 	for _, b := range e.budget {
 		if !b.Kept {
 			return findingErrorf("%s", b.Text())
