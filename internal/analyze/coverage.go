@@ -14,7 +14,7 @@ const (
 	MidRun     Beginning = "mid-run"     // recording began after memory was in use
 	RingCut    Beginning = "ring-cut"    // the ring was full: its oldest entries are lost
 	RingLikely Beginning = "ring-likely" // begins mid-run with a round number of entries: a full ring, or a late start
-	NoEvents   Beginning = "no-events"   // segments only: no history was recorded
+	NoEvents   Beginning = "no-events"   // nothing happens in it: no history was recorded, or none was read
 )
 
 // Coverage is what a recording of one device covers.
@@ -47,7 +47,7 @@ func Cover(tl *timeline.Timeline) Coverage {
 func begins(tl *timeline.Timeline) Beginning {
 	n := tl.Dev.Events.Len()
 	switch {
-	case n == 0:
+	case isStill(tl.Dev.Events):
 		return NoEvents
 	case tl.Dev.Overflowed:
 		return RingCut
@@ -59,6 +59,20 @@ func begins(tl *timeline.Timeline) Beginning {
 		return RingLikely
 	}
 	return MidRun
+}
+
+// isStill tells whether no event touches memory: a dump can note itself as an event.
+func isStill(e *snapshot.Events) bool {
+	var b snapshot.Batch
+	for k := range e.Chunks() {
+		e.Chunk(k, &b)
+		for _, a := range b.Action {
+			if a := snapshot.Action(a); a >= snapshot.Alloc && a <= snapshot.SegmentUnmap || a == snapshot.OOM {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // stacksKept counts the allocations with a stack, and tells whether frees carry the
@@ -102,6 +116,15 @@ func hasCpp(rec *snapshot.Recording) bool {
 	return false
 }
 
+// doubtShare is the share of events that do not fit together from which on amounts
+// are not to be trusted. Sound recordings have none, whatever PyTorch wrote them.
+const doubtShare = 0.02
+
+// doubtful tells whether so much does not fit together that amounts may be wrong.
+func (c *Coverage) doubtful() bool {
+	return float64(oddTotal(c.Odd)) > doubtShare*float64(c.Events)
+}
+
 func oddTotal(o timeline.Odd) int {
 	return o.FreeWithoutAlloc + o.Overlap + o.OutsideSegment + o.BadSize + o.EndMismatch
 }
@@ -110,17 +133,17 @@ func oddTotal(o timeline.Odd) int {
 func OddTexts(o timeline.Odd) []string {
 	var list []string
 	for _, v := range []struct {
-		n    int
-		text string
+		n         int
+		one, many string
 	}{
-		{o.FreeWithoutAlloc, "free an address at which nothing was allocated"},
-		{o.Overlap, "use memory that was in use"},
-		{o.OutsideSegment, "lie outside every known segment"},
-		{o.BadSize, "have a size or an address that cannot be"},
-		{o.EndMismatch, "are blocks of the dump that the events do not lead to"},
+		{o.FreeWithoutAlloc, "entry frees an address at which nothing was allocated", "entries free an address at which nothing was allocated"},
+		{o.Overlap, "entry uses memory that was in use", "entries use memory that was in use"},
+		{o.OutsideSegment, "entry lies outside every known segment", "entries lie outside every known segment"},
+		{o.BadSize, "entry has a size or an address that cannot be", "entries have a size or an address that cannot be"},
+		{o.EndMismatch, "block of the dump is not what the events lead to", "blocks of the dump are not what the events lead to"},
 	} {
 		if v.n > 0 {
-			list = append(list, plural(v.n, "entry", "entries")+": "+v.text)
+			list = append(list, plural(v.n, v.one, v.many))
 		}
 	}
 	return list

@@ -15,11 +15,13 @@ func (x *Explanation) coverageFindings() []rules.Finding {
 	}
 	c := &x.Coverage
 	if t := x.TL.Rec.Truncated; t != nil {
-		add("rec/truncated", fmt.Sprintf("the file breaks off after %s", units.FormatBytes(t.Offset)), "what could be read before that is used", t.Reason)
+		add("rec/truncated", fmt.Sprintf("the file breaks off after %s", units.FormatBytes(t.Offset)), x.truncatedTexts(t.Reason)...)
 	}
 	switch c.Begins {
 	case NoEvents:
-		add("rec/no-history", "no history was recorded: only the state at the dump can be shown")
+		if !x.TL.Dev.Cut {
+			add("rec/no-history", "no history was recorded: only the state at the dump can be shown")
+		}
 	case RingCut:
 		add("rec/ring-cut", fmt.Sprintf("the ring of %s entries lost the beginning", units.FormatCount(int64(c.Events))), x.startText())
 	case RingLikely:
@@ -31,12 +33,29 @@ func (x *Explanation) coverageFindings() []rules.Finding {
 		x.stackFindings(add)
 	}
 	if n := oddTotal(c.Odd); n > 0 {
-		add("rec/inconsistent", fmt.Sprintf("%s do not fit together", plural(n, "event", "events")), OddTexts(c.Odd)...)
+		add("rec/inconsistent", plural(n, "entry does", "entries do")+" not fit the others", OddTexts(c.Odd)...)
+		if c.doubtful() {
+			list[len(list)-1].Severity = rules.Warning
+		}
+	}
+	return list
+}
+
+func (x *Explanation) truncatedTexts(reason string) []string {
+	list := []string{reason, "what could be read before that is used"}
+	if x.TL.Dev.Cut {
+		list = append(list, fmt.Sprintf("of this device's history %s could be read; what came after them is not known", plural(x.Coverage.Events, "event", "events")))
+	}
+	if x.TL.Replay.Guessed {
+		list = append(list, "the file's segments are those of its end: what of them was there before the first event is a guess, and amounts may be too high")
 	}
 	return list
 }
 
 func (x *Explanation) startText() string {
+	if x.TL.Replay.Guessed {
+		return "how much was allocated before the first event cannot be told from a file that breaks off"
+	}
 	return fmt.Sprintf("%s in %s were allocated before the first event; what allocated and then freed before it cannot be known",
 		units.FormatBytes(x.Coverage.StartBytes), plural(x.Coverage.StartBlocks, "block", "blocks"))
 }

@@ -34,16 +34,34 @@ func (x *Explanation) judge() Verdict {
 		return Verdict{OutOfMemory, x.oomVerdict(x.OOMs.Fatal)}
 	case leak != nil:
 		return Verdict{Leaking, x.leakVerdict(leak)}
-	case x.Coverage.Begins == NoEvents:
-		return Verdict{Unclear, fmt.Sprintf("No history was recorded. At the dump %s was allocated of %s reserved.", units.FormatBytes(x.TL.End.Allocated), units.FormatBytes(x.TL.End.Reserved))}
+	}
+	if text := x.doubt(); text != "" {
+		return Verdict{Unclear, text}
 	}
 	if f := x.wasteFinding(); f != nil {
 		return Verdict{Wasting, fmt.Sprintf("Nothing leaks, but memory is wasted: %s. %s", f.Title, x.levelText())}
 	}
 	if x.Coverage.Allocs == 0 {
-		return Verdict{Unclear, fmt.Sprintf("Nothing was allocated in this recording. %s", x.levelText())}
+		return Verdict{Unclear, fmt.Sprintf("Nothing was allocated while this was recorded. At its end %s was allocated, from before, of %s reserved.", units.FormatBytes(x.TL.End.Allocated), units.FormatBytes(x.TL.End.Reserved))}
 	}
 	return Verdict{Healthy, "Healthy: " + x.healthText()}
+}
+
+// doubt says why no verdict on the level of memory would be sound; or nothing.
+func (x *Explanation) doubt() string {
+	end := fmt.Sprintf("%s was allocated of %s reserved.", units.FormatBytes(x.TL.End.Allocated), units.FormatBytes(x.TL.End.Reserved))
+	c := &x.Coverage
+	switch {
+	case c.Begins == NoEvents && x.TL.Dev.Cut:
+		return "The file breaks off before the history begins. In what could be read of the state at the dump, " + end
+	case c.Begins == NoEvents:
+		return "No history was recorded. At the dump " + end
+	case x.TL.Replay.Guessed:
+		return fmt.Sprintf("The file breaks off, and recording began while memory was in use: how much was in use then cannot be told. As far as it goes, at most %s was allocated and %s reserved.", units.FormatBytes(x.Peak.Allocated.Bytes), units.FormatBytes(x.Peak.Reserved.Bytes))
+	case c.doubtful():
+		return fmt.Sprintf("The recording does not fit together: %s. No verdict on it would be sound. %s", strings.Join(OddTexts(c.Odd), "; "), x.levelText())
+	}
+	return ""
 }
 
 // worstLeak returns the largest growth that is worth a warning, or nil.
@@ -112,6 +130,9 @@ func (x *Explanation) healthText() string {
 	}
 	if idle := x.Peak.Reserved.Bytes - x.Peak.Allocated.Bytes; x.Coverage.Begins != FromFirst && float64(idle) > fragWarn*float64(x.Peak.Reserved.Bytes) && idle > minFragBytes {
 		text += fmt.Sprintf(" %s of what is reserved was never used in this part of the run: what used it came before.", units.FormatBytes(idle))
+	}
+	if x.TL.Dev.Cut {
+		text += fmt.Sprintf(" The file breaks off after event e%d: what came then is not known.", x.Coverage.Events-1)
 	}
 	return text
 }

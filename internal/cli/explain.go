@@ -321,7 +321,10 @@ func (e *explainer) devicesOf(rec *snapshot.Recording) []*snapshot.Device {
 }
 
 func (e *explainer) noDevice(rec *snapshot.Recording) string {
-	if len(rec.Devices) == 0 {
+	switch {
+	case len(rec.Devices) == 0 && rec.Truncated != nil:
+		return fmt.Sprintf("the file breaks off before anything of a device could be read: %s, at offset %d", rec.Truncated.Reason, rec.Truncated.Offset)
+	case len(rec.Devices) == 0:
 		return "the recording is empty: no segments and no events on any device; was _record_memory_history called before the first use of CUDA?"
 	}
 	var names []string

@@ -3,11 +3,13 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ullage-dev/ullage/internal/analyze"
 	"github.com/ullage-dev/ullage/internal/term"
+	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
 )
@@ -61,16 +63,16 @@ func (p *page) verdict() {
 func (p *page) coverage() {
 	x, c := p.x, &p.x.Coverage
 	p.heading("What was recorded")
-	if c.Events == 0 {
-		p.text(2, "No events, only the state at the dump.")
+	if c.Begins == analyze.NoEvents {
+		p.text(2, "No history, only the state at the dump.")
 	} else {
-		p.text(2, fmt.Sprintf("%s events%s, %s allocations, %s. %s", units.FormatCount(int64(c.Events)), p.span(), units.FormatCount(int64(c.Allocs)), p.stacks(), beginnings[c.Begins]))
+		p.text(2, fmt.Sprintf("%s%s, %s, %s. %s", count(c.Events, "event", "events"), p.span(), count(c.Allocs, "allocation", "allocations"), p.stacks(), beginnings[c.Begins]))
+		p.text(2, p.steps())
 	}
-	p.text(2, p.steps())
 	if x.Window != nil {
 		p.text(2, fmt.Sprintf("Looked at: events e%d to e%d.", max(x.Window.FromEvent, 0), x.Window.ToEvent))
 	}
-	p.text(2, "Settings: "+settingsText(x.TL.Rec.Settings)+".")
+	p.text(2, "Settings: "+settingsText(x.TL.Rec)+".")
 	p.text(2, "Not in a recording: "+strings.Join(analyze.NotShown(), ", ")+".")
 	if p.o.Verbose {
 		p.replay()
@@ -78,6 +80,13 @@ func (p *page) coverage() {
 	for _, warning := range x.TL.Rec.Warnings {
 		p.text(2, "Note: "+warning+".")
 	}
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return units.FormatCount(int64(n)) + " " + many
 }
 
 var beginnings = map[analyze.Beginning]string{
@@ -110,9 +119,9 @@ func (p *page) stacks() string {
 func (p *page) steps() string {
 	s := p.x.Steps
 	if s.Len() == 0 {
-		return "Steps: none found. " + capital(s.Why)
+		return "Steps: none found. " + sentence(s.Why)
 	}
-	return fmt.Sprintf("Steps: s0 to s%d, by %s (%s confidence). %s", s.Len()-1, s.Source, s.Confidence, capital(s.Why))
+	return fmt.Sprintf("Steps: s0 to s%d, by %s (%s confidence). %s", s.Len()-1, s.Source, s.Confidence, sentence(s.Why))
 }
 
 // replay prints how far the simulated allocator agrees with the recording.
@@ -125,8 +134,11 @@ func (p *page) replay() {
 	p.text(2, text)
 }
 
-func settingsText(s *snapshot.Settings) string {
+func settingsText(rec *snapshot.Recording) string {
+	s := rec.Settings
 	switch {
+	case s == nil && rec.Truncated != nil:
+		return "not in what could be read"
 	case s == nil:
 		return "not in this file (torch before 2.3)"
 	case s.Conf == "":
@@ -149,8 +161,16 @@ func (p *page) accounting() {
 	row("reserved", a.ReservedBytes, "what PyTorch holds of the device")
 	p.grid(t)
 	pk := x.Peak
-	p.text(2, fmt.Sprintf("Peaks: requested %s at e%d, allocated %s at e%d, reserved %s at e%d.", units.FormatBytes(pk.Requested.Bytes), pk.Requested.Event,
-		units.FormatBytes(pk.Allocated.Bytes), pk.Allocated.Event, units.FormatBytes(pk.Reserved.Bytes), pk.Reserved.Event))
+	if x.Coverage.Begins != analyze.NoEvents {
+		p.text(2, fmt.Sprintf("Peaks: requested %s, allocated %s, reserved %s.", peakText(pk.Requested), peakText(pk.Allocated), peakText(pk.Reserved)))
+	}
+}
+
+func peakText(e timeline.Extreme) string {
+	if e.Event < 0 {
+		return units.FormatBytes(e.Bytes) + " before the first event"
+	}
+	return fmt.Sprintf("%s at e%d", units.FormatBytes(e.Bytes), e.Event)
 }
 
 func (p *page) cachedNote() string {
@@ -166,7 +186,10 @@ func (p *page) cachedNote() string {
 
 // moment names an event: "e51107 (the peak of allocated memory, step 8, 2.87 s)".
 func (p *page) moment(event int) string {
-	if event < 0 {
+	switch {
+	case p.x.Coverage.Begins == analyze.NoEvents:
+		return "the dump"
+	case event < 0:
 		return "the beginning"
 	}
 	var notes []string
@@ -215,10 +238,12 @@ func (p *page) groups(h *analyze.HolderReport) {
 	if h.By != analyze.ByCategory {
 		p.groupTable("by "+h.By.String(), h.Groups, h.AllocatedBytes)
 	}
-	if h.By == analyze.ByLine && len(p.x.Modules) > 1 {
+	if h.By == analyze.ByLine && len(p.x.Modules) > 1 && !slices.EqualFunc(h.Groups, p.x.Modules, sameGroup) {
 		p.groupTable("by module", p.x.Modules, h.AllocatedBytes)
 	}
 }
+
+func sameGroup(a, b analyze.HolderGroup) bool { return a.Name == b.Name && a.Bytes == b.Bytes }
 
 func (p *page) groupTable(name string, groups []analyze.HolderGroup, whole int64) {
 	p.subheading(name)

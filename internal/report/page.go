@@ -232,6 +232,14 @@ func (p *page) frames(f *rules.Finding) {
 	}
 }
 
+// sentence makes a sentence of half of one.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.TrimSuffix(capital(s), ".") + "."
+}
+
 func capital(s string) string {
 	if s == "" {
 		return ""
