@@ -85,6 +85,7 @@ func (p *pickler) string(s string) {
 	p.fresh(s)
 }
 
+// int writes an integer; of the negative ones, only those of 32 bits.
 func (p *pickler) int(v int64) {
 	switch u := uint64(v); {
 	case u < 1<<8:
@@ -93,10 +94,13 @@ func (p *pickler) int(v int64) {
 		p.op('M', byte(u), byte(u>>8))
 	case v == int64(int32(v)):
 		p.op('J', byte(u), byte(u>>8), byte(u>>16), byte(u>>24))
-	case v > 0 && u < 1<<47:
-		p.op(0x8a, 6, byte(u), byte(u>>8), byte(u>>16), byte(u>>24), byte(u>>32), byte(u>>40))
 	default:
-		p.op(append([]byte{0x8a, 8}, binary.LittleEndian.AppendUint64(nil, u)...)...)
+		b := binary.LittleEndian.AppendUint64([]byte{0x8a, 8}, u)
+		for last := len(b) - 1; b[last] == 0 && b[last-1] < 0x80; last-- { // as few bytes as will do
+			b = b[:last]
+			b[1]--
+		}
+		p.op(b...)
 	}
 }
 

@@ -147,18 +147,18 @@ func (d *decoder) fill(t *template, p, slot int) error {
 			p += 5
 		case opLong1:
 			n := int(buf[p+1])
-			if n == 0 || n > 7 {
+			if n == 0 || n > 8 {
 				return d.spill(t.items[:2*i], at, slot)
 			}
 			shift := uint(64-8*n) & 63
-			v = value.SmallInt(int64(binary.LittleEndian.Uint64(buf[p+2:])<<shift) >> shift)
+			v = d.pool.Int(int64(binary.LittleEndian.Uint64(buf[p+2:])<<shift) >> shift)
 			p += 2 + n
-		case opShortBinUnicode:
-			n := int(buf[p+1])
-			if p+2+n > d.lim {
+		case opShortBinUnicode, opBinUnicode:
+			from, end := stringAt(buf, p)
+			if end > d.lim {
 				return d.spill(t.items[:2*i], at, slot)
 			}
-			if v, p = d.putAfter(d.pool.String(buf[p+2:p+2+n]), p+2+n); v == value.Nothing {
+			if v, p = d.putAfter(d.pool.String(buf[from:end]), end); v == value.Nothing {
 				return d.spill(t.items[:2*i], at, slot)
 			}
 		case opEmptyList:
@@ -194,6 +194,15 @@ func (d *decoder) fill(t *template, p, slot int) error {
 	}
 	d.stack = append(d.stack, v)
 	return nil
+}
+
+// stringAt returns where the text of a string opcode at p begins and ends.
+func stringAt(buf []byte, p int) (from, end int) {
+	if buf[p] == opShortBinUnicode {
+		return p + 2, p + 2 + int(buf[p+1])
+	}
+	n := binary.LittleEndian.Uint32(buf[p+1:])
+	return p + 5, p + 5 + int(min(n, windowBytes)) // a longer one lies beyond the window in any case
 }
 
 // putArg looks for a PUT at p. It returns where it ends, and the slot, -1 for none.
@@ -352,8 +361,9 @@ func (d *decoder) skipValue(p int) int {
 		return p + 1 + int(fixedArg[op])
 	case opLong1:
 		return p + 2 + int(d.buf[p+1])
-	case opShortBinUnicode:
-		if p += 2 + int(d.buf[p+1]); p > d.lim {
+	case opShortBinUnicode, opBinUnicode:
+		_, p = stringAt(d.buf, p)
+		if p > d.lim {
 			return -1
 		}
 		end, _ := d.putArg(p)

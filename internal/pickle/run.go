@@ -62,7 +62,7 @@ func (d *decoder) run() (value.Value, error) {
 			p += 4
 		case opLong1:
 			n := int(buf[p])
-			if n == 0 || n > 7 { // 7 bytes fit into the handle
+			if n == 0 || n > 8 {
 				d.pos, d.stack = p+1, st
 				err = d.long(int64(n))
 				buf, p, st = d.buf, d.pos, d.stack
@@ -71,7 +71,7 @@ func (d *decoder) run() (value.Value, error) {
 			// Sign-extend the n bytes that follow the length.
 			u := binary.LittleEndian.Uint64(buf[p+1:])
 			shift := uint(64-8*n) & 63
-			st = append(st, value.SmallInt(int64(u<<shift)>>shift))
+			st = append(st, d.pool.Int(int64(u<<shift)>>shift))
 			p += 1 + n
 		case opShortBinUnicode:
 			n := int(buf[p])

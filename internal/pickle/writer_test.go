@@ -74,7 +74,11 @@ func (w *writer) write(v any) {
 		w.op(binary.BigEndian.AppendUint64([]byte{opBinFloat}, math.Float64bits(v))...)
 	case string:
 		if !w.get(v) {
-			w.op(append([]byte{opShortBinUnicode, byte(len(v))}, v...)...)
+			if w.memoize {
+				w.op(append([]byte{opShortBinUnicode, byte(len(v))}, v...)...)
+			} else {
+				w.op(append(binary.LittleEndian.AppendUint32([]byte{opBinUnicode}, uint32(len(v))), v...)...)
+			}
 			w.put(v)
 		}
 	case *list:
