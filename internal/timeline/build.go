@@ -14,7 +14,7 @@ func Build(rec *snapshot.Recording, dev *snapshot.Device) *Timeline {
 	if rec.Settings == nil {
 		cfg.Expandable = mapsPages(dev.Events, moves)
 	}
-	if dev.Cut {
+	if dev.Cut && dev.Events.Len() > 0 {
 		// The dump is of a later moment than the events lead to. A recording that does not
 		// contradict it began before the first allocation, and needs no dump.
 		if t := build(rec, dev, cfg, coldStart(dev, moves)); t.Replay.Odd == (Odd{}) {
