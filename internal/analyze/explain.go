@@ -57,10 +57,11 @@ func Explain(tl *timeline.Timeline, sites *Sites, opt Options) (*Explanation, er
 	}
 	if !w.whole(tl) {
 		x.Window = &Window{w.from, w.to}
+		x.OOMs = x.OOMs.within(w)
 	}
 	x.account(at, opt)
 	x.Leaks = Leaks(tl, sites, x.stepsToJudge(w), x.leakOptions(w, opt))
-	x.Fragmented = FindFragmentation(tl, tl.StateAt(x.fragmentedAt()))
+	x.Fragmented = findFragmentation(tl, tl.StateAt(x.fragmentedAt()), w)
 	x.collect(opt)
 	x.Verdict = x.judge()
 	return x, nil

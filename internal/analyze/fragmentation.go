@@ -51,8 +51,8 @@ type Growth struct {
 	AllocatedPeakBytes int64 // by how much the peak of allocated memory rose
 }
 
-// FindFragmentation looks at memory after event i.
-func FindFragmentation(tl *timeline.Timeline, s *timeline.State) Fragmented {
+// findFragmentation looks at one state of memory, and at the growth in a window.
+func findFragmentation(tl *timeline.Timeline, s *timeline.State, w window) Fragmented {
 	f := Fragmented{Event: s.Event, Now: tl.TotalsAt(s.Event)}
 	pins := make(map[snapshot.StackID]*Pin)
 	for n := range s.Segments {
@@ -66,7 +66,7 @@ func FindFragmentation(tl *timeline.Timeline, s *timeline.State) Fragmented {
 	})
 	f.LargestRequest = largestRequest(tl, s.Event)
 	f.Stranded = findStranded(tl, s)
-	f.Growth = findGrowth(tl)
+	f.Growth = findGrowth(tl, w)
 	return f
 }
 
@@ -186,21 +186,21 @@ func lastAllocs(tl *timeline.Timeline, s *timeline.State) map[groupKey]int {
 // findGrowth compares the two halves of the window after its first fifth, in which
 // programs warm up: reserved memory that went on growing in the second half by more
 // than the peak of allocated memory rose.
-func findGrowth(tl *timeline.Timeline) Growth {
-	n := tl.Dev.Events.Len()
-	from := n / 5
+func findGrowth(tl *timeline.Timeline, w window) Growth {
+	first, n := max(w.from, 0), w.to+1
+	from := first + (n-first)/5
 	mid := from + (n-from)/2
-	var first, second timeline.Totals
+	var before, after timeline.Totals
 	tl.Walk(from, n, func(i int, now timeline.Totals) {
-		p := &second
+		p := &after
 		if i < mid {
-			p = &first
+			p = &before
 		}
 		p.Allocated, p.Reserved = max(p.Allocated, now.Allocated), max(p.Reserved, now.Reserved)
 	})
 	return Growth{
 		FromEvent: from, ToEvent: n - 1,
-		ReservedBytes:      max(second.Reserved-first.Reserved, 0),
-		AllocatedPeakBytes: max(second.Allocated-first.Allocated, 0),
+		ReservedBytes:      max(after.Reserved-before.Reserved, 0),
+		AllocatedPeakBytes: max(after.Allocated-before.Allocated, 0),
 	}
 }

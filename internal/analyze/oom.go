@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"slices"
+
 	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/snapshot"
 )
@@ -64,6 +66,19 @@ type OOMs struct {
 	Count    int  // oom events
 	Survived int  // of these, ones after which the program went on
 	Fatal    *OOM // the one that ended the run; nil if none did
+
+	events []int
+}
+
+// within returns the failures in a window.
+func (r OOMs) within(w window) OOMs {
+	in := OOMs{events: slices.DeleteFunc(slices.Clone(r.events), func(i int) bool { return !w.holds(i) })}
+	in.Count, in.Survived = len(in.events), len(in.events)
+	if r.Fatal != nil && w.holds(r.Fatal.Event) {
+		in.Fatal = r.Fatal
+		in.Survived--
+	}
+	return in
 }
 
 // FindOOMs finds the failed allocations of tl, and the one that ended the run.
@@ -71,7 +86,7 @@ type OOMs struct {
 // that is not known.
 func FindOOMs(tl *timeline.Timeline, othersBytes int64) OOMs {
 	events := oomEvents(tl.Dev.Events)
-	r := OOMs{Count: len(events), Survived: len(events)}
+	r := OOMs{Count: len(events), Survived: len(events), events: events}
 	if len(events) == 0 {
 		return r
 	}

@@ -46,6 +46,7 @@ func (s *scene) site(name string) snapshot.StackID {
 	return s.sites[name]
 }
 
+// event adds an event about p; there is one every millisecond.
 func (s *scene) event(a snapshot.Action, p piece) {
 	s.dev.Events.Append(snapshot.Event{Action: a, Addr: p.addr, SizeBytes: p.sizeBytes, Stream: p.stream, Stack: p.stack, Pool: p.pool, TimeUS: int64(1_000_000 + 1000*s.dev.Events.Len())})
 }

@@ -91,6 +91,9 @@ func (m moments) bound(w When, end bool) (int, error) {
 	last := m.tl.Dev.Events.Len() - 1
 	switch w.kind {
 	case whenEvent:
+		if last < 0 {
+			return 0, fmt.Errorf("%s: there are no events in this recording", w)
+		}
 		if w.number > last {
 			return 0, fmt.Errorf("%s: the last event is e%d", w, last)
 		}
@@ -141,6 +144,9 @@ func (w window) whole(tl *timeline.Timeline) bool {
 	return w.from <= 0 && w.to >= tl.Dev.Events.Len()-1
 }
 
+// holds tells whether event i is in the window.
+func (w window) holds(i int) bool { return w.from <= i && i <= w.to }
+
 // windowOf resolves --since and --until.
 func (m moments) windowOf(since, until When) (window, error) {
 	w := window{-1, m.tl.Dev.Events.Len() - 1}
@@ -166,9 +172,9 @@ func peakIn(tl *timeline.Timeline, w window) timeline.Peak {
 	if w.whole(tl) {
 		return tl.Peak
 	}
-	start := tl.TotalsAt(w.from - 1)
-	p := timeline.NewPeak(start, w.from-1)
-	tl.Walk(w.from, w.to+1, func(i int, now timeline.Totals) { p.Update(now, i) })
+	from := max(w.from, 0)
+	p := timeline.NewPeak(tl.TotalsAt(from-1), from-1)
+	tl.Walk(from, w.to+1, func(i int, now timeline.Totals) { p.Update(now, i) })
 	return p
 }
 
