@@ -249,6 +249,24 @@ func (a *Allocator) Owner(addr uint64) (stream uint32, pool PoolID, ok bool) {
 	return h.stream, h.pool, true
 }
 
+// Choice returns where a request would be put without asking the driver for memory,
+// and false where nowhere. What was just got from the driver does not count.
+func (a *Allocator) Choice(requestedBytes int64, stream uint32, pool PoolID) (addr uint64, ok bool) {
+	if requestedBytes < 0 || requestedBytes > maxBytes {
+		return 0, false
+	}
+	size := a.cfg.Round(requestedBytes)
+	h := a.heaps[a.heapFor(pool, stream, size <= smallRequestBytes)]
+	b, at := a.bestFit(h, size)
+	if b != None && b == a.grown {
+		b = BlockID(h.free.at(h.free.next(at)))
+	}
+	if b == None {
+		return 0, false
+	}
+	return a.blocks[b].addr, true
+}
+
 // AllocAt serves a request that the recording placed at addr. It returns the
 // block, and whether the allocator would have chosen that address itself. Where
 // it would not, the block is cut out of the free memory at addr.

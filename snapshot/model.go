@@ -8,6 +8,11 @@
 // The format is described in docs/formats/recording.md.
 package snapshot
 
+import (
+	"math"
+	"strconv"
+)
+
 // Recording is one file: what one process recorded of its devices.
 type Recording struct {
 	Source      Source
@@ -71,6 +76,18 @@ const (
 // PoolID names a memory pool; the zero PoolID is the default pool. CUDA graphs
 // and torch.cuda.MemPool have their own.
 type PoolID [2]uint64
+
+// InferredPool is a private pool that a recording does not name: before torch 2.12 it
+// names those of segments that are there at the dump only.
+var InferredPool = PoolID{math.MaxUint64, math.MaxUint64}
+
+// String writes the pool's two numbers as "0.1".
+func (p PoolID) String() string {
+	if p == InferredPool {
+		return "inferred"
+	}
+	return strconv.FormatUint(p[0], 10) + "." + strconv.FormatUint(p[1], 10)
+}
 
 // Segment is memory got from the driver, alive at the dump. With expandable
 // segments it is one contiguous mapped range.

@@ -93,7 +93,7 @@ func (x *Explanation) strandedFinding(s Stranding) (rules.Finding, bool) {
 	where := "stream " + x.streamName(s.Stream)
 	if s.Pool != (snapshot.PoolID{}) {
 		f.Rule = "frag/stranded-pool"
-		where = fmt.Sprintf("private pool %d.%d", s.Pool[0], s.Pool[1])
+		where = "private pool " + s.Pool.String()
 	} else if s.Small {
 		where += " (small blocks)"
 	}

@@ -113,7 +113,7 @@ type AccountingJSON struct {
 // FreeJSON is the free memory that one kind of request can be served from.
 type FreeJSON struct {
 	Stream       string `json:"stream"` // raw handle
-	Pool         string `json:"pool"`   // "0.0" is the default pool
+	Pool         string `json:"pool"`   // "0.0" is the default pool, "inferred" a private one that the recording does not name
 	SizeClass    string `json:"size_class"`
 	FreeBytes    int64  `json:"free_bytes"`
 	LargestBytes int64  `json:"largest_bytes"`
@@ -281,7 +281,7 @@ func accountingJSON(x *analyze.Explanation) AccountingJSON {
 		if int(g.Stream) < len(x.TL.Rec.Streams) {
 			raw = x.TL.Rec.Streams[g.Stream]
 		}
-		j.Free = append(j.Free, FreeJSON{fmt.Sprintf("%#x", raw), fmt.Sprintf("%d.%d", g.Pool[0], g.Pool[1]), class, g.FreeBytes, g.LargestBytes, g.WholeBytes, g.PendingBytes, g.Segments})
+		j.Free = append(j.Free, FreeJSON{fmt.Sprintf("%#x", raw), g.Pool.String(), class, g.FreeBytes, g.LargestBytes, g.WholeBytes, g.PendingBytes, g.Segments})
 	}
 	return j
 }

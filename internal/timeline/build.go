@@ -17,18 +17,21 @@ func Build(rec *snapshot.Recording, dev *snapshot.Device) *Timeline {
 	if dev.Cut && dev.Events.Len() > 0 {
 		// The dump is of a later moment than the events lead to. A recording that does not
 		// contradict it began before the first allocation, and needs no dump.
-		if t := build(rec, dev, cfg, coldStart(dev, moves)); t.Replay.Odd == (Odd{}) {
+		if t := replayAll(rec, dev, cfg, coldStart(dev, moves), nil); t.Replay.Odd == (Odd{}) {
 			return t
 		}
 	}
-	t := build(rec, dev, cfg, inferStart(dev, moves, cfg.LargeSegmentBytes))
+	s := inferStart(dev, moves, cfg.LargeSegmentBytes)
+	t := withPools(replayAll(rec, dev, cfg, s, nil), s)
 	t.Replay.Guessed = dev.Cut
 	return t
 }
 
-func build(rec *snapshot.Recording, dev *snapshot.Device, cfg allocator.Config, s *start) *Timeline {
+// replayAll replays all events of dev from s. watch may be nil.
+func replayAll(rec *snapshot.Recording, dev *snapshot.Device, cfg allocator.Config, s *start, watch *poolWatch) *Timeline {
 	t := &Timeline{Rec: rec, Dev: dev, Config: cfg}
 	r := newReplayer(t, newPlacer(t), s)
+	r.watch = watch
 	var b snapshot.Batch
 	for k := range dev.Events.Chunks() {
 		dev.Events.Chunk(k, &b)
@@ -70,6 +73,7 @@ type replayer struct {
 	pools  []snapshot.PoolID // of the segment events to come
 	mapped ranges            // ids are ordinals in t.Segments
 	host   bool              // of pinned host memory, whose segments are never expandable
+	watch  *poolWatch        // nil in all but replays that look for private pools
 	many   bool              // there are pools beside the default one, so that a request's pool must be looked up
 }
 
@@ -123,6 +127,9 @@ func (r *replayer) alloc(i int, b *snapshot.Batch, j int) int {
 	var pool snapshot.PoolID
 	if r.many {
 		pool = r.p.poolAt(addr)
+	}
+	if r.watch != nil {
+		r.watchAlloc(i, addr, requested, stream, pool)
 	}
 	key, size, chosen, err := r.p.alloc(addr, requested, stream, pool)
 	if chosen {

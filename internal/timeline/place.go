@@ -14,6 +14,9 @@ type placer interface {
 	// alloc serves a request that the recording placed at addr, and tells whether
 	// the allocator would have chosen that address itself.
 	alloc(addr uint64, requestedBytes int64, stream snapshot.StreamID, pool snapshot.PoolID) (id int32, sizeBytes int64, chosen bool, err error)
+	// choice tells where a request would be put that is served from what was free
+	// before the last growth.
+	choice(requestedBytes int64, stream snapshot.StreamID, pool snapshot.PoolID) (addr uint64, ok bool)
 	poolAt(addr uint64) snapshot.PoolID
 	at(addr uint64) int32 // the live block at addr, or -1
 	freeRequested(id int32) error
@@ -67,6 +70,10 @@ func (p gpuPlacer) alloc(addr uint64, requestedBytes int64, stream snapshot.Stre
 		return -1, 0, false, err
 	}
 	return int32(b), p.a.Size(b), chosen, nil
+}
+
+func (p gpuPlacer) choice(requestedBytes int64, stream snapshot.StreamID, pool snapshot.PoolID) (uint64, bool) {
+	return p.a.Choice(requestedBytes, uint32(stream), allocator.PoolID(pool))
 }
 
 func (p gpuPlacer) poolAt(addr uint64) snapshot.PoolID {

@@ -104,6 +104,10 @@ func (p *hostPlacer) alloc(addr uint64, requestedBytes int64, _ snapshot.StreamI
 	return p.add(addr, requestedBytes), int64(over[0].to - addr), false, nil
 }
 
+func (p *hostPlacer) choice(int64, snapshot.StreamID, snapshot.PoolID) (uint64, bool) {
+	return 0, false
+}
+
 func (p *hostPlacer) poolAt(uint64) snapshot.PoolID { return snapshot.PoolID{} }
 
 func (p *hostPlacer) at(addr uint64) int32 {

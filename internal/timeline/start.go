@@ -13,6 +13,8 @@ type start struct {
 	blocks   []startBlock
 	pools    []snapshot.PoolID // of every event that moves segments, in order
 	page     int64             // of large expandable segments; 0 is PyTorch's
+	moves    []int             // events of segments, as pools has them
+	nameless []int             // of these, ones that bring a segment of which nothing tells the pool
 }
 
 type startBlock struct {
@@ -70,20 +72,26 @@ type undoing struct {
 	ranges
 	table  []Segment
 	events *snapshot.Events
+	freed  map[int32]bool // segments of the table that were freed before the dump: nothing tells their pool
 	page   int64
 	host   bool
 }
 
 func (s *start) undoSegments(dev *snapshot.Device, segmentEvents []int) {
-	u := undoing{events: dev.Events, page: cmp.Or(s.page, largePageBytes), host: dev.Kind == snapshot.Host}
+	u := undoing{events: dev.Events, freed: make(map[int32]bool), page: cmp.Or(s.page, largePageBytes), host: dev.Kind == snapshot.Host}
 	for i := range dev.Segments {
 		g := &dev.Segments[i]
 		u.put(Segment{Addr: g.Addr, SizeBytes: g.SizeBytes, Stream: g.Stream, Pool: g.Pool, Small: g.Kind == snapshot.SmallSegment, Expandable: g.Expandable && !u.host, Stack: g.Stack})
 	}
 	s.pools = make([]snapshot.PoolID, len(segmentEvents))
+	s.moves = segmentEvents
 	for k, i := range slices.Backward(segmentEvents) {
-		s.pools[k] = u.undo(dev.Events.At(i))
+		var known bool
+		if s.pools[k], known = u.undo(dev.Events.At(i)); !known {
+			s.nameless = append(s.nameless, i)
+		}
 	}
+	slices.Reverse(s.nameless)
 	for _, r := range u.list {
 		g := u.table[r.id]
 		g.Addr, g.SizeBytes = r.from, int64(r.to-r.from)
@@ -113,34 +121,40 @@ func (u *undoing) put(g Segment) {
 	u.add(g.Addr, g.Addr+uint64(g.SizeBytes), int32(len(u.table)-1))
 }
 
-// undo takes one event back and returns the pool of its segment. Before torch 2.12
-// the pool is known only of segments that live on to the dump, or touch one that does.
-func (u *undoing) undo(e snapshot.Event) (pool snapshot.PoolID) {
+// undo takes one event back and returns the pool of its segment; of one that brought
+// a segment, also whether that is known. Before torch 2.12 it is known only of
+// segments that live on to the dump, or touch one that does.
+func (u *undoing) undo(e snapshot.Event) (pool snapshot.PoolID, known bool) {
 	from, to := e.Addr, e.Addr+uint64(e.SizeBytes)
 	if u.events.HasPools {
 		pool = u.events.Pools[e.Pool]
 	}
 	if e.Action.Grows() {
 		if !possible(from, e.SizeBytes) {
-			return pool
+			return pool, true
 		}
-		if gone := u.cut(from, to); len(gone) > 0 && !u.events.HasPools {
-			pool = u.table[gone[0].id].Pool
+		gone := u.cut(from, to)
+		if len(gone) == 0 || u.events.HasPools {
+			return pool, true
 		}
-		return pool
+		return u.table[gone[0].id].Pool, !u.freed[gone[0].id]
 	}
 	g := Segment{Addr: from, SizeBytes: e.SizeBytes, Stream: e.Stream, Pool: pool, Small: e.SizeBytes <= smallSegmentBytes, Expandable: e.Action == snapshot.SegmentUnmap && !u.host}
 	if g.Expandable {
 		g.Small = e.SizeBytes%u.page != 0 // several small pages are unmapped at once, too
 	}
+	named := u.events.HasPools
 	if id, ok := u.near(from, to); ok && g.Expandable {
 		g.Small = u.table[id].Small
-		if !u.events.HasPools {
-			g.Pool = u.table[id].Pool
+		if !named {
+			g.Pool, named = u.table[id].Pool, !u.freed[id]
 		}
 	}
 	u.put(g)
-	return g.Pool
+	if !named {
+		u.freed[int32(len(u.table)-1)] = true
+	}
+	return g.Pool, true
 }
 
 // largePageBytes is what large expandable segments grow by, unless they are told

@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 MIB = 1 << 20
-WORKLOADS = ("train_varying", "images_of_many_sizes", "empties_cache", "train_and_eval", "gan", "kv_cache_requests", "side_stream")
+WORKLOADS = ("train_varying", "images_of_many_sizes", "empties_cache", "train_and_eval", "gan", "kv_cache_requests", "side_stream",
+             "diffusion_unet", "moe_routing", "lora_transformer", "two_streams", "pool_kept", "own_pool", "checkpointed")
 CONFS = ("expandable_segments:True", "max_split_size_mb:32", "max_split_size_mb:128", "roundup_power2_divisions:4", "roundup_power2_divisions:[1:2,16:8,>:1]",
          "large_segment_size_mb:64", "max_split_size_mb:64,max_non_split_rounding_mb:40", "expandable_segments:True,max_split_size_mb:64")
-LIMITS = {  # MiB: under what the default settings reserve
-    "train_varying": (1400, 1700), "images_of_many_sizes": (900, 1200), "empties_cache": (900, 1200), "train_and_eval": (280, 330), "gan": (520, 580), "side_stream": (270,), "kv_cache_requests": (90,),
-}
+SHARES = (0.7, 0.85)  # limits, as shares of what the default settings reserve
+UNDER_LIMIT = ("", "expandable_segments:True", "max_split_size_mb:32", "garbage_collection_threshold:0.7")
 
 
 def one(name, limit_mib):
@@ -58,12 +58,13 @@ def child(run):
 
 
 def main():
-    runs = [(n, "", 0) for n in WORKLOADS] + [(n, c, 0) for n in WORKLOADS for c in CONFS] + [(n, c, m) for n in WORKLOADS for m in LIMITS[n] for c in ("", "expandable_segments:True", "max_split_size_mb:32", "garbage_collection_threshold:0.7")]
-    with ThreadPoolExecutor(10) as pool, open(sys.argv[1], "w") as f:
-        for line in pool.map(child, runs):
+    with ThreadPoolExecutor(12) as pool, open(sys.argv[1], "w") as f:
+        default = dict(zip(WORKLOADS, pool.map(child, [(n, "", 0) for n in WORKLOADS])))
+        limits = {n: [round(json.loads(line)["peak_reserved"] * share / MIB) for share in SHARES] for n, line in default.items() if line}
+        runs = [(n, c, 0) for n in WORKLOADS for c in CONFS] + [(n, c, m) for n in WORKLOADS for m in limits.get(n, ()) for c in UNDER_LIMIT]
+        for line in [*default.values(), *pool.map(child, runs)]:
             f.write(line)
-            f.flush()
-    print(len(runs), "runs")
+    print(len(default) + len(runs), "runs")
 
 
 if __name__ == "__main__":

@@ -259,6 +259,105 @@ def side_stream():
     return step
 
 
+class UNet(nn.Module):
+    """A small diffusion U-Net: skip connections keep activations of every scale until the way back."""
+    def __init__(self, width=48):
+        super().__init__()
+        def block(i, o): return nn.Sequential(nn.GroupNorm(8, i), nn.SiLU(), nn.Conv2d(i, o, 3, padding=1))
+        self.enter = nn.Conv2d(4, width, 3, padding=1)
+        self.down = nn.ModuleList([block(width * 2 ** k, width * 2 ** (k + 1)) for k in range(3)])
+        self.mid = block(width * 8, width * 8)
+        self.up = nn.ModuleList([block(width * 2 ** (k + 2), width * 2 ** k) for k in (2, 1, 0)])
+        self.leave = nn.Conv2d(width, 4, 3, padding=1)
+    def forward(self, x):
+        x = self.enter(x); skips = []
+        for d in self.down:
+            x = d(x); skips.append(x); x = F.avg_pool2d(x, 2)
+        x = self.mid(x)
+        for u in self.up:
+            x = u(torch.cat([F.interpolate(x, scale_factor=2), skips.pop()], 1))
+        return self.leave(x)
+
+
+@case(steps=14)
+def diffusion_unet():
+    """Aspect-ratio buckets: the image size changes from batch to batch."""
+    m = UNet().cuda(); o = torch.optim.AdamW(m.parameters()); r = random.Random(12)
+    def step(i):
+        h, w, n = r.choice([(64, 64), (48, 80), (80, 48), (32, 128), (128, 32), (96, 96)]) + (r.randrange(2, 20),)
+        noise = torch.randn(n, 4, h, w, device="cuda"); F.mse_loss(m(noise + 0.1), noise).backward(); o.step(); o.zero_grad(set_to_none=True)
+    return step
+
+
+@case(steps=12)
+def moe_routing():
+    """Mixture of experts: how many tokens each expert gets depends on the data."""
+    gate = nn.Linear(512, 8).cuda(); experts = nn.ModuleList([nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)) for _ in range(8)]).cuda()
+    o = torch.optim.AdamW([*gate.parameters(), *experts.parameters()])
+    def step(i):
+        g = torch.Generator(device="cuda").manual_seed(i); x = torch.randn(4096 + 1024 * (i % 3), 512, device="cuda", generator=g)
+        p = gate(x).softmax(-1); top = (torch.arange(len(x), device="cuda") * (i + 3) % 97 % 8)
+        y = torch.zeros_like(x)
+        for e in range(8):
+            rows = (top == e).nonzero().squeeze(1)
+            y = y.index_add(0, rows, experts[e](x[rows]) * p[rows, e:e + 1])
+        y.square().mean().backward(); o.step(); o.zero_grad(set_to_none=True)
+    return step
+
+
+@case(steps=10)
+def lora_transformer():
+    """Frozen bf16 weights with small trained adapters, sequences of many lengths."""
+    layer = nn.TransformerEncoderLayer(1024, 8, 4096, batch_first=True, dtype=torch.bfloat16, device="cuda"); base = nn.TransformerEncoder(layer, 6).requires_grad_(False)
+    a, b = nn.Linear(1024, 16, bias=False, device="cuda", dtype=torch.bfloat16), nn.Linear(16, 1024, bias=False, device="cuda", dtype=torch.bfloat16)
+    o = torch.optim.AdamW([*a.parameters(), *b.parameters()]); r = random.Random(13)
+    def step(i):
+        x = torch.randn(r.randrange(1, 8), r.randrange(64, 1024), 1024, device="cuda", dtype=torch.bfloat16)
+        base(x + b(a(x))).float().square().mean().backward(); o.step(); o.zero_grad(set_to_none=True)
+    return step
+
+
+@case(steps=24)
+def two_streams():
+    """Two producers on streams of their own, their results recorded on the main one."""
+    streams = [torch.cuda.Stream(), torch.cuda.Stream()]; m = mlp(1024, 3); o = torch.optim.SGD(m.parameters(), 0.1); r = random.Random(14)
+    def step(i):
+        parts = []
+        for s in streams:
+            with torch.cuda.stream(s):
+                p = torch.randn(r.randrange(500, 9000), 1024, device="cuda") * 2
+            torch.cuda.current_stream().wait_stream(s); p.record_stream(torch.cuda.current_stream()); parts.append(p)
+        torch.cuda.synchronize()
+        m(torch.cat(parts)).sum().backward(); o.step(); o.zero_grad(set_to_none=True)
+    return step
+
+
+@case(steps=14)
+def pool_kept():
+    """A torch.cuda.MemPool that lives as long as the program, beside ordinary training."""
+    pool = torch.cuda.MemPool(); m = mlp(1024, 3); o = torch.optim.SGD(m.parameters(), 0.1); r = random.Random(15); keep = []
+    def step(i):
+        with torch.cuda.use_mem_pool(pool):
+            keep.append(torch.empty(r.randrange(1, 30) * MiB, dtype=torch.uint8, device="cuda"))
+            if len(keep) > 4:
+                keep.pop(r.randrange(4))
+        m(torch.randn(r.randrange(500, 9000), 1024, device="cuda")).sum().backward(); o.step(); o.zero_grad(set_to_none=True)
+    return step
+
+
+@case(steps=12, context="alloc")  # with context="all" PyTorch 2.11 may end in a SystemError in the backward pass
+def checkpointed():
+    """Activation checkpointing: the forward pass is run again, block by block, in the backward pass."""
+    from torch.utils.checkpoint import checkpoint
+    m = mlp(2048, 8); o = torch.optim.AdamW(m.parameters()); r = random.Random(16)
+    def step(i):
+        x = torch.randn(r.randrange(64, 8192), 2048, device="cuda", requires_grad=True)
+        for block in m:
+            x = checkpoint(block, x, use_reentrant=False)
+        x.square().mean().backward(); o.step(); o.zero_grad(set_to_none=True)
+    return step
+
+
 # --- forms of recording ------------------------------------------------------------------------
 
 @case(steps=16, late=6)
