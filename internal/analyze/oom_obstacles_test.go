@@ -84,3 +84,26 @@ func TestLeakComesBeforeItsEnd(t *testing.T) {
 		t.Errorf("remedies are %v", oom.Remedies)
 	}
 }
+
+// TestFragmentationOfLittle: where what was free in pieces is next to nothing, the
+// verdict says that one piece would not have helped for long.
+func TestFragmentationOfLittle(t *testing.T) {
+	for segment, want := range map[string]bool{"16.@step 4000a@step 18.@step": true, "16.@step 1000a@step 18.@step": false} {
+		s := newScene()
+		s.segment(0, 0, segment)
+		s.oom(30, 500, 0, 0)
+		x := explained(t, s, Options{})
+		if x.OOMs.Fatal.Cause != Fragmentation || strings.Contains(x.Verdict.Text, "would not have lasted long") != want {
+			t.Errorf("%s: %s", segment, x.Verdict.Text)
+		}
+	}
+}
+
+// TestCapital leaves names as they are written.
+func TestCapital(t *testing.T) {
+	for in, want := range map[string]string{"": "", "rank 1 leaks": "Rank 1 leaks", "run_rank1.pickle works on GPU 1": "run_rank1.pickle works on GPU 1"} {
+		if got := capital(in); got != want {
+			t.Errorf("capital(%q) = %q", in, got)
+		}
+	}
+}

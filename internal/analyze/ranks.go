@@ -179,7 +179,13 @@ func rankName(r RankRow) string {
 	return path.Base(slashes(r.File))
 }
 
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+// capital begins a sentence with a capital, unless it begins with the name of a file.
+func capital(s string) string {
+	if first, _, _ := strings.Cut(s, " "); s == "" || strings.ContainsAny(first, "._/\\") {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
 
 // oddOneOut finds the rank whose peak is farthest from the middle one's.
 func oddOneOut(rows []RankRow) (rules.Finding, bool) {

@@ -74,6 +74,10 @@ func (x *Explanation) worstLeak() *GrowingSite {
 	return nil
 }
 
+// littleGain is the share of reserved memory below which what fragmentation keeps from a
+// request would not have taken the run much further.
+const littleGain = 0.02
+
 func (x *Explanation) oomVerdict(o *OOM) string {
 	var b strings.Builder
 	within := ""
@@ -88,6 +92,9 @@ func (x *Explanation) oomVerdict(o *OOM) string {
 	}
 	name := map[OOMCause]string{TrueShortage: "by true shortage", Fragmentation: "by fragmentation", Stranded: "with free memory stranded", PendingFree: "with freed memory still in use", OtherProcess: "because of other processes"}[o.Cause]
 	fmt.Fprintf(&b, "Out of memory %s%s: %s asked for at %s did not fit; %s.", name, within, units.FormatBytes(o.RequestBytes), x.Sites.Display(o.Stack), causeText(o))
+	if o.Cause == Fragmentation && float64(o.SameFreeBytes) < littleGain*float64(o.Now.Reserved) {
+		fmt.Fprintf(&b, " That is %s of what is reserved: in one piece it would not have lasted long.", units.FormatShare(o.SameFreeBytes, o.Now.Reserved))
+	}
 	if o.Cause == TrueShortage && len(x.Holders.Categories) > 0 {
 		c := x.Holders.Categories[0]
 		fmt.Fprintf(&b, " Most of the peak of %s is %s (%s).", units.FormatBytes(x.Holders.AllocatedBytes), c.Category, units.FormatShare(c.Bytes, x.Holders.AllocatedBytes))

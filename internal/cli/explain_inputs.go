@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -55,16 +56,41 @@ func (in *inputs) addFolder(a *App, dir string) error {
 	if err != nil {
 		return renamed(err, dir)
 	}
-	set := snapshot.GroupFiles(found.Files)[0]
+	sets := snapshot.GroupFiles(found.Files)
+	set := sets[0]
 	for _, f := range set.Files {
 		f.Path = filepath.Join(dir, filepath.FromSlash(f.Path))
 		in.files = append(in.files, f)
 	}
 	in.notes = append(in.notes, set.Notes...)
+	if n := otherFiles(sets); n > 0 {
+		in.notes = append(in.notes, fmt.Sprintf("%s holds recordings of several jobs: %s is explained; name the files to explain any of the other %d", dir, namesOf(set), n))
+	}
 	if len(found.Skipped) > 0 {
 		in.notes = append(in.notes, "passed over: "+snapshot.SkippedNote(found.Skipped))
 	}
 	return nil
+}
+
+// otherFiles counts the files of other jobs than the chosen one, which is the first; the
+// chosen one's own notes tell what was left of it.
+func otherFiles(sets []snapshot.Set) int {
+	n := 0
+	for _, s := range sets[1:] {
+		if s.Job != sets[0].Job {
+			n += len(s.Files)
+		}
+	}
+	return n
+}
+
+// namesOf names the files of a set: the one, or the first and how many.
+func namesOf(set snapshot.Set) string {
+	name := set.Files[0].Path
+	if n := len(set.Files); n > 1 {
+		return fmt.Sprintf("one of %d files, with %s,", n, name)
+	}
+	return name
 }
 
 // renamed gives an error about the root of a folder the name that the user knows.
