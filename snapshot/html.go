@@ -74,8 +74,8 @@ func isDrawing(window []byte) bool {
 // the value of a key of that name (quoted or not), or a data URL.
 func (h *htmlPage) data() (io.Reader, bool) {
 	head, _ := h.r.Peek(64)
-	skip := bytes.IndexFunc(head, func(r rune) bool { return bytes.IndexRune([]byte("\"'` \t\r\n:,\\"), r) < 0 })
-	if skip < 1 || bytes.IndexAny(head[:skip], ":,") < 0 {
+	skip := bytes.IndexFunc(head, func(r rune) bool { return !bytes.ContainsRune([]byte("\"'` \t\r\n:,\\"), r) })
+	if skip < 1 || !bytes.ContainsAny(head[:skip], ":,") {
 		return nil, false
 	}
 	first := make([]byte, 12)
@@ -136,13 +136,12 @@ var plotTitles = map[string]string{
 
 // base64Reader decodes up to the first byte that cannot belong to base64.
 type base64Reader struct {
-	r    *bufio.Reader
-	in   [4]byte // digits of a group that is not complete
-	nIn  int
-	out  []byte // decoded, not yet taken
-	buf  []byte
-	done bool
-	err  error
+	r   *bufio.Reader
+	in  [4]byte // digits of a group that is not complete
+	nIn int
+	out []byte // decoded, not yet taken
+	buf []byte
+	err error
 }
 
 func (b *base64Reader) Read(p []byte) (int, error) {

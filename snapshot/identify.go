@@ -81,11 +81,15 @@ func foreign(what, advice string) Identity {
 func identifyNothing(head []byte) (Identity, bool) {
 	switch {
 	case len(head) == 0:
-		return Identity{Content: ContentEmpty, What: "an empty file",
-			Advice: "a process that is killed while it writes, or a full disk, leaves such a file: look whether the run's log has an error, and dump again"}, true
+		return Identity{
+			Content: ContentEmpty, What: "an empty file",
+			Advice: "a process that is killed while it writes, or a full disk, leaves such a file: look whether the run's log has an error, and dump again",
+		}, true
 	case len(bytes.Trim(head, "\x00")) == 0:
-		return Identity{Content: ContentEmpty, What: "a file that begins with nothing but zeros",
-			Advice: "its data never reached the disk: copy the file again or dump again"}, true
+		return Identity{
+			Content: ContentEmpty, What: "a file that begins with nothing but zeros",
+			Advice: "its data never reached the disk: copy the file again or dump again",
+		}, true
 	}
 	return Identity{}, false
 }

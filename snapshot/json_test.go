@@ -23,7 +23,6 @@ import (
 type treeBuilder struct {
 	pool  value.Pool
 	nodes []any
-	place map[value.Place]bool
 }
 
 func (b *treeBuilder) Pool() *value.Pool { return &b.pool }

@@ -119,8 +119,10 @@ func TestOnEvents(t *testing.T) {
 		if trace != 0 {
 			t.Errorf("trace %d", trace)
 		}
-		batches = append(batches, Batch{First: b.First, Action: slices.Clone(b.Action), Addr: slices.Clone(b.Addr), Size: slices.Clone(b.Size),
-			Stream: slices.Clone(b.Stream), Stack: slices.Clone(b.Stack), Time: slices.Clone(b.Time), Pool: slices.Clone(b.Pool)})
+		batches = append(batches, Batch{
+			First: b.First, Action: slices.Clone(b.Action), Addr: slices.Clone(b.Addr), Size: slices.Clone(b.Size),
+			Stream: slices.Clone(b.Stream), Stack: slices.Clone(b.Stack), Time: slices.Clone(b.Time), Pool: slices.Clone(b.Pool),
+		})
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -133,8 +133,8 @@ const (
 )
 
 // Get returns a cell of the table.
-func (s *Summary) Get(metric, pool string, column int) (Size, bool) {
-	for _, r := range s.Rows {
+func (t *Summary) Get(metric, pool string, column int) (Size, bool) {
+	for _, r := range t.Rows {
 		if r.Metric == metric && r.Pool == pool {
 			return r.Cells[column], true
 		}

@@ -24,9 +24,19 @@ var units = []struct {
 	name   string
 	factor uint64
 }{
-	{"bytes", 1}, {"byte", 1}, {"B", 1},
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"PiB", 1 << 50},
-	{"KB", 1 << 10}, {"kB", 1 << 10}, {"MB", 1 << 20}, {"GB", 1 << 30}, {"TB", 1 << 40},
+	{"bytes", 1},
+	{"byte", 1},
+	{"B", 1},
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+	{"PiB", 1 << 50},
+	{"KB", 1 << 10},
+	{"kB", 1 << 10},
+	{"MB", 1 << 20},
+	{"GB", 1 << 30},
+	{"TB", 1 << 40},
 }
 
 // rounding is how the printed digits came about.

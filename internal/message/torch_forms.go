@@ -141,8 +141,11 @@ func parseAsync(t []byte, at int) (*OOM, int, int) {
 		label string
 		dst   *Size
 	}{
-		{"Currentlyallocated:", &o.Allocated}, {"Requested:", &o.Tried}, {"Devicelimit:", &o.Capacity},
-		{"Free(accordingtoCUDA):", &o.Free}, {"PyTorchlimit(setbyuser-suppliedmemoryfraction):", &o.Allowed},
+		{"Currentlyallocated:", &o.Allocated},
+		{"Requested:", &o.Tried},
+		{"Devicelimit:", &o.Capacity},
+		{"Free(accordingtoCUDA):", &o.Free},
+		{"PyTorchlimit(setbyuser-suppliedmemoryfraction):", &o.Allowed},
 	} {
 		if c.lit(f.label) {
 			*f.dst, _ = c.size()

@@ -63,7 +63,6 @@ type decoder struct {
 	plain     bool // read every opcode by itself: tests compare with that
 
 	protocol int
-	global   string // what the last refused opcode would have imported
 }
 
 // mark is where MARK left off.

@@ -2,6 +2,7 @@ package pickle
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"hash/maphash"
 	"os"
@@ -9,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"encoding/hex"
 
 	"github.com/ullage-dev/ullage/internal/value"
 )
@@ -48,6 +47,7 @@ func (b *hasher) of(v value.Value) string {
 func (b *hasher) Dict(_ value.Place, items []value.Value) (value.Value, error) {
 	return b.add("dict", items), nil
 }
+
 func (b *hasher) Tuple(items []value.Value) (value.Value, error) { return b.add("list", items), nil }
 func (b *hasher) CutDict(items []value.Value) value.Value        { return b.add("cut", items) }
 

@@ -166,7 +166,10 @@ func text(v any) string {
 	case nil:
 		return "None"
 	case bool:
-		return strings.Title(fmt.Sprint(v)) //nolint:staticcheck // two ASCII words
+		if v {
+			return "True"
+		}
+		return "False"
 	case float64:
 		return fmt.Sprintf("%.17g", v)
 	case string:
