@@ -361,8 +361,10 @@ func TestStepsThatEncloseThePass(t *testing.T) {
 		events.Append(snapshot.Event{Action: snapshot.Snapshot, TimeUS: us})
 	}
 	rec := &snapshot.Recording{Annotations: []snapshot.Annotation{
-		{Name: "Optimizer.step#SGD.step", Start: true, TimeUS: 10}, {Name: "Optimizer.zero_grad#SGD.zero_grad", Start: true, TimeUS: 15},
-		{Name: "Optimizer.zero_grad#SGD.zero_grad", TimeUS: 16}, {Name: "Optimizer.step#SGD.step", TimeUS: 30},
+		{Name: "Optimizer.step#SGD.step", Start: true, TimeUS: 10},
+		{Name: "Optimizer.zero_grad#SGD.zero_grad", Start: true, TimeUS: 15},
+		{Name: "Optimizer.zero_grad#SGD.zero_grad", TimeUS: 16},
+		{Name: "Optimizer.step#SGD.step", TimeUS: 30},
 	}}
 	n := newNotes(&timeline.Timeline{Dev: &snapshot.Device{Events: events}, Rec: rec})
 	if got := n.at(12); got != betweenSteps {

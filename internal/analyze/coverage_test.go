@@ -162,14 +162,22 @@ func TestVerdicts(t *testing.T) {
 			s.dev.Cut = true
 			s.dev.Segments = []snapshot.Segment{{Addr: 1 << 40, SizeBytes: 20 * mib}}
 		}, Verdict{Unclear, "The file breaks off before the history begins. In what could be read of the state at the dump, 0 B was allocated of 20.00 MiB reserved."}},
-		{"too short", func(s *scene) { s.segment(0, 0, "15a@f 5.@f") },
-			Verdict{Healthy, "Healthy: at most 20.00 MiB allocated and 20.00 MiB reserved; no steps were found, so that growth from step to step was not looked for."}},
-		{"cut within it", func(s *scene) { s.segment(0, 0, "15a@f 5.@f"); s.dev.Cut = true },
-			Verdict{Healthy, "Healthy: at most 20.00 MiB allocated and 20.00 MiB reserved; no steps were found, so that growth from step to step was not looked for. The file breaks off after event e4: what came then is not known."}},
-		{"pinned", func(s *scene) { s.segment(0, 0, "800.@f 2a@f 100a@f"); s.segment(0, 0, "20a@f") },
-			Verdict{Wasting, "Nothing leaks, but memory is wasted: 800.00 MiB is free in segments that blocks in use keep from being returned; the largest free piece is 800.00 MiB. The peak is 902.00 MiB allocated, 922.00 MiB reserved."}},
-		{"a failure", func(s *scene) { s.segment(0, 0, "90a@load 10.@f"); s.oom(30, 0, 0, 0) },
-			Verdict{OutOfMemory, "Out of memory by true shortage: 30.00 MiB asked for at train.py:12 ask did not fit; with all free memory taken together, 20.00 MiB was missing. Most of the peak of 100.00 MiB is inputs (100.0 %)."}},
+		{
+			"too short", func(s *scene) { s.segment(0, 0, "15a@f 5.@f") },
+			Verdict{Healthy, "Healthy: at most 20.00 MiB allocated and 20.00 MiB reserved; no steps were found, so that growth from step to step was not looked for."},
+		},
+		{
+			"cut within it", func(s *scene) { s.segment(0, 0, "15a@f 5.@f"); s.dev.Cut = true },
+			Verdict{Healthy, "Healthy: at most 20.00 MiB allocated and 20.00 MiB reserved; no steps were found, so that growth from step to step was not looked for. The file breaks off after event e4: what came then is not known."},
+		},
+		{
+			"pinned", func(s *scene) { s.segment(0, 0, "800.@f 2a@f 100a@f"); s.segment(0, 0, "20a@f") },
+			Verdict{Wasting, "Nothing leaks, but memory is wasted: 800.00 MiB is free in segments that blocks in use keep from being returned; the largest free piece is 800.00 MiB. The peak is 902.00 MiB allocated, 922.00 MiB reserved."},
+		},
+		{
+			"a failure", func(s *scene) { s.segment(0, 0, "90a@load 10.@f"); s.oom(30, 0, 0, 0) },
+			Verdict{OutOfMemory, "Out of memory by true shortage: 30.00 MiB asked for at train.py:12 ask did not fit; with all free memory taken together, 20.00 MiB was missing. Most of the peak of 100.00 MiB is inputs (100.0 %)."},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScene()

@@ -68,20 +68,44 @@ func TestDiffChanges(t *testing.T) {
 		want          []SiteChange
 	}{
 		{"same, moved to another folder and to other lines", []site{{3, in("/a", 10, 20)}}, []site{{3, in("/b/c", 12, 25)}}, nil},
-		{"grown while it moved", []site{{3, in("/a", 10, 20)}}, []site{{5, in("/a", 11, 20)}},
-			[]SiteChange{{Change: Grew, Name: "net.py:11 forward → relu", BeforeName: "net.py:10 forward → relu", BeforeBytes: 3 * mib, AfterBytes: 5 * mib}}},
-		{"shrunk", []site{{3, in("/a", 10, 20)}}, []site{{2, in("/a", 10, 20)}},
-			[]SiteChange{{Change: Shrank, Name: "net.py:10 forward → relu", BeforeBytes: 3 * mib, AfterBytes: 2 * mib}}},
-		{"new above an old line", []site{{3, in("/a", 10, 20)}}, []site{{4, in("/a", 5, 20)}, {3, in("/a", 10, 20)}},
-			[]SiteChange{{Change: Appeared, Name: "net.py:5 forward → relu", AfterBytes: 4 * mib}}},
-		{"gone", []site{{3, in("/a", 10, 20)}, {4, in("/a", 30, 20)}}, []site{{4, in("/a", 30, 20)}},
-			[]SiteChange{{Change: Gone, Name: "net.py:10 forward → relu", BeforeBytes: 3 * mib}}},
+		{
+			"grown while it moved",
+			[]site{{3, in("/a", 10, 20)}},
+			[]site{{5, in("/a", 11, 20)}},
+			[]SiteChange{{Change: Grew, Name: "net.py:11 forward → relu", BeforeName: "net.py:10 forward → relu", BeforeBytes: 3 * mib, AfterBytes: 5 * mib}},
+		},
+		{
+			"shrunk",
+			[]site{{3, in("/a", 10, 20)}},
+			[]site{{2, in("/a", 10, 20)}},
+			[]SiteChange{{Change: Shrank, Name: "net.py:10 forward → relu", BeforeBytes: 3 * mib, AfterBytes: 2 * mib}},
+		},
+		{
+			"new above an old line",
+			[]site{{3, in("/a", 10, 20)}},
+			[]site{{4, in("/a", 5, 20)}, {3, in("/a", 10, 20)}},
+			[]SiteChange{{Change: Appeared, Name: "net.py:5 forward → relu", AfterBytes: 4 * mib}},
+		},
+		{
+			"gone",
+			[]site{{3, in("/a", 10, 20)}, {4, in("/a", 30, 20)}},
+			[]site{{4, in("/a", 30, 20)}},
+			[]SiteChange{{Change: Gone, Name: "net.py:10 forward → relu", BeforeBytes: 3 * mib}},
+		},
 		{"both moved", []site{{3, in("/a", 10, 20)}, {4, in("/a", 30, 20)}}, []site{{3, in("/a", 11, 20)}, {4, in("/a", 31, 20)}}, nil},
 		{"the same model called from elsewhere", []site{{3, model("/a/train.py", "step")}}, []site{{3, model("/a/run.py", "main")}}, nil},
-		{"a layer of torch called from elsewhere", []site{{3, in("/a", 10, 20)[:2]}}, []site{{3, []snapshot.Frame{in("/a", 10, 20)[0], frame("/a/other.py", 1, "call")}}},
-			[]SiteChange{{Change: Gone, Name: "net.py:10 forward → relu", BeforeBytes: 3 * mib}, {Change: Appeared, Name: "other.py:1 call → relu", AfterBytes: 3 * mib}}},
-		{"backward pass", []site{{3, nil}}, []site{{4, nil}},
-			[]SiteChange{{Change: Grew, Name: "no stack recorded", BeforeBytes: 3 * mib, AfterBytes: 4 * mib}}},
+		{
+			"a layer of torch called from elsewhere",
+			[]site{{3, in("/a", 10, 20)[:2]}},
+			[]site{{3, []snapshot.Frame{in("/a", 10, 20)[0], frame("/a/other.py", 1, "call")}}},
+			[]SiteChange{{Change: Gone, Name: "net.py:10 forward → relu", BeforeBytes: 3 * mib}, {Change: Appeared, Name: "other.py:1 call → relu", AfterBytes: 3 * mib}},
+		},
+		{
+			"backward pass",
+			[]site{{3, nil}},
+			[]site{{4, nil}},
+			[]SiteChange{{Change: Grew, Name: "no stack recorded", BeforeBytes: 3 * mib, AfterBytes: 4 * mib}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			make := func(sites []site) DiffSide {
@@ -117,7 +141,8 @@ func TestSettingChanges(t *testing.T) {
 		{"equal", &base, &base, nil},
 		{"neither recorded", nil, nil, nil},
 		{"changed", &base, &other, []SettingChange{
-			{"PYTORCH_CUDA_ALLOC_CONF", `""`, `"expandable_segments:True"`}, {"max_split_size", "unlimited", "134217728 bytes"}, {"expandable_segments", "false", "true"}}},
+			{"PYTORCH_CUDA_ALLOC_CONF", `""`, `"expandable_segments:True"`}, {"max_split_size", "unlimited", "134217728 bytes"}, {"expandable_segments", "false", "true"},
+		}},
 	} {
 		got := settingChanges(c.before, c.after)
 		if len(got) != len(c.want) {

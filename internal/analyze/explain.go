@@ -61,7 +61,7 @@ func Explain(tl *timeline.Timeline, sites *Sites, opt Options) (*Explanation, er
 	}
 	x.account(at, opt)
 	x.Leaks = Leaks(tl, sites, x.stepsToJudge(w), x.leakOptions(w, opt))
-	x.Fragmented = findFragmentation(tl, tl.StateAt(x.fragmentedAt()), w)
+	x.Fragmented = findFragmentation(tl, sites, tl.StateAt(x.fragmentedAt()), w)
 	x.collect(opt)
 	x.Verdict = x.judge()
 	return x, nil

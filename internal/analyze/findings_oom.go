@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -38,17 +39,41 @@ func (x *Explanation) fatalFinding(o *OOM) rules.Finding {
 		f.Confidence = rules.Medium
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s follow, taken for clean-up: the run is taken to have ended here", plural(o.AllocsAfter, "allocation", "allocations")))
 	}
+	f.Causes = x.oomCauses(o)
 	f.Remedies = x.oomRemedies(o)
 	return f
+}
+
+// oomCauses are the causes that the catalogue names for such a failure, less those that
+// were looked for and not found.
+func (x *Explanation) oomCauses(o *OOM) []string {
+	rule, err := rules.Get("oom/" + string(o.Cause))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(rule.Causes), func(id string) bool {
+		switch {
+		case id == "leak/growing-site":
+			return x.leakBehind(o) == nil
+		case id == "conf/max-split-expandable":
+			return !x.expandable() || o.MaxSplitBytes == 0
+		case id == "conf/expandable-off":
+			return x.expandable()
+		}
+		return false
+	})
 }
 
 // causeText says in half a sentence what made the request fail.
 func causeText(o *OOM) string {
 	switch o.Cause {
 	case Fragmentation:
+		if o.SameLargestBytes >= o.RequestBytes {
+			return unusedText(o)
+		}
 		return fmt.Sprintf("%s was free for it, but in pieces of at most %s", units.FormatBytes(o.SameFreeBytes), units.FormatBytes(o.SameLargestBytes))
 	case Stranded:
-		return fmt.Sprintf("%s was free, of it %s on other streams and in other pools, which cannot serve it", units.FormatBytes(o.freeBytes()), units.FormatBytes(o.OtherStreamBytes+o.OtherPoolBytes))
+		return fmt.Sprintf("%s was free for it, and %s %s, which cannot serve it", units.FormatBytes(o.SameFreeBytes), units.FormatBytes(o.OtherStreamBytes+o.OtherPoolBytes), o.elsewhere())
 	case PendingFree:
 		return fmt.Sprintf("%s was freed already, but still in use on a stream", units.FormatBytes(o.PendingBytes))
 	case OtherProcess:
@@ -57,8 +82,24 @@ func causeText(o *OOM) string {
 	return fmt.Sprintf("with all free memory taken together, %s was missing", units.FormatBytes(o.MarginBytes))
 }
 
-// freeBytes is all that was free in the allocator when the request failed.
-func (o *OOM) freeBytes() int64 { return o.SameFreeBytes + o.OtherStreamBytes + o.OtherPoolBytes }
+// unusedText speaks of a free block that would have held the request and did not.
+func unusedText(o *OOM) string {
+	if o.MaxSplitBytes > 0 && o.SameLargestBytes >= o.MaxSplitBytes {
+		return fmt.Sprintf("a piece of %s was free, but under max_split_size_mb a block of %s or more serves no smaller request", units.FormatBytes(o.SameLargestBytes), units.FormatBytes(o.MaxSplitBytes))
+	}
+	return fmt.Sprintf("a piece of %s was free for it, and nothing in the recording tells why it did not serve", units.FormatBytes(o.SameLargestBytes))
+}
+
+// elsewhere tells where the free memory is that cannot serve the request.
+func (o *OOM) elsewhere() string {
+	switch {
+	case o.OtherPoolBytes == 0:
+		return "on other streams"
+	case o.OtherStreamBytes == 0:
+		return "in other pools and size classes"
+	}
+	return "on other streams and in other pools"
+}
 
 func (x *Explanation) fatalEvidence(o *OOM) []string {
 	class := "large"

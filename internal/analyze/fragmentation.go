@@ -52,13 +52,13 @@ type Growth struct {
 }
 
 // findFragmentation looks at one state of memory, and at the growth in a window.
-func findFragmentation(tl *timeline.Timeline, s *timeline.State, w window) Fragmented {
+func findFragmentation(tl *timeline.Timeline, sites *Sites, s *timeline.State, w window) Fragmented {
 	f := Fragmented{Event: s.Event, Now: tl.TotalsAt(s.Event)}
-	pins := make(map[snapshot.StackID]*Pin)
+	pins := &pinTable{sites: sites, names: make(map[snapshot.StackID]string), byName: make(map[string]*Pin)}
 	for n := range s.Segments {
 		f.addSegment(tl, &s.Segments[n], pins)
 	}
-	for _, p := range pins {
+	for _, p := range pins.byName {
 		f.Pins = append(f.Pins, *p)
 	}
 	slices.SortFunc(f.Pins, func(a, b Pin) int {
@@ -70,7 +70,7 @@ func findFragmentation(tl *timeline.Timeline, s *timeline.State, w window) Fragm
 	return f
 }
 
-func (f *Fragmented) addSegment(tl *timeline.Timeline, g *timeline.StateSegment, pins map[snapshot.StackID]*Pin) {
+func (f *Fragmented) addSegment(tl *timeline.Timeline, g *timeline.StateSegment, pins *pinTable) {
 	var free int64
 	var held []timeline.Span
 	for _, p := range g.Spans {
@@ -87,23 +87,26 @@ func (f *Fragmented) addSegment(tl *timeline.Timeline, g *timeline.StateSegment,
 		f.WholeBytes += free
 	case free > 0:
 		f.PinnedBytes += free
-		addPins(tl, held, free, pins)
+		pins.add(tl, held, free)
 	}
 }
 
-// addPins shares the free memory of one segment among the sites of its blocks.
-func addPins(tl *timeline.Timeline, held []timeline.Span, free int64, pins map[snapshot.StackID]*Pin) {
-	seen := make(map[snapshot.StackID]bool)
+// pinTable gathers pins by how their sites read: stacks that differ only in what nobody
+// is shown are one site.
+type pinTable struct {
+	sites  *Sites
+	names  map[snapshot.StackID]string
+	byName map[string]*Pin
+}
+
+// add shares the free memory of one segment among the sites of its blocks.
+func (t *pinTable) add(tl *timeline.Timeline, held []timeline.Span, free int64) {
+	seen := make(map[*Pin]bool)
 	share := free / int64(len(held))
 	for k, p := range held {
-		id := tl.Stack(p.Block)
-		v := pins[id]
-		if v == nil {
-			v = &Pin{Stack: id}
-			pins[id] = v
-		}
-		if !seen[id] {
-			seen[id] = true
+		v := t.pin(tl.Stack(p.Block))
+		if !seen[v] {
+			seen[v] = true
 			v.Segments++
 		}
 		v.BlockBytes += p.SizeBytes
@@ -112,6 +115,20 @@ func addPins(tl *timeline.Timeline, held []timeline.Span, free int64, pins map[s
 			v.PinnedBytes += free - share*int64(len(held))
 		}
 	}
+}
+
+func (t *pinTable) pin(id snapshot.StackID) *Pin {
+	name, ok := t.names[id]
+	if !ok {
+		name = t.sites.Display(id)
+		t.names[id] = name
+	}
+	v := t.byName[name]
+	if v == nil {
+		v = &Pin{Stack: id}
+		t.byName[name] = v
+	}
+	return v
 }
 
 // largestRequest finds the largest allocation up to event i that was served.

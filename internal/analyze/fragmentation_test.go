@@ -17,7 +17,7 @@ func TestPins(t *testing.T) {
 	s.segment(0, 0, "20a@norm") // full: pins nothing
 	s.segment(0, 0, "40.")      // empty: pinned by nobody
 	tl := s.replay()
-	f := findFragmentation(tl, tl.StateAt(tl.Dev.Events.Len()-1), window{-1, tl.Dev.Events.Len() - 1})
+	f := findFragmentation(tl, NewSites(tl.Rec), tl.StateAt(tl.Dev.Events.Len()-1), window{-1, tl.Dev.Events.Len() - 1})
 	if f.FreeBytes != 88*mib || f.PinnedBytes != 48*mib || f.WholeBytes != 40*mib || f.LargestBytes != 40*mib {
 		t.Errorf("%+v", f)
 	}
@@ -67,7 +67,7 @@ func TestStranded(t *testing.T) {
 		s.release(s.segment(0, 0, "10a 10a"))
 	}
 	tl := s.replay()
-	f := findFragmentation(tl, tl.StateAt(tl.Dev.Events.Len()-1), window{-1, tl.Dev.Events.Len() - 1})
+	f := findFragmentation(tl, NewSites(tl.Rec), tl.StateAt(tl.Dev.Events.Len()-1), window{-1, tl.Dev.Events.Len() - 1})
 	if len(f.Stranded) != 2 {
 		t.Fatalf("%+v", f.Stranded)
 	}
@@ -85,7 +85,7 @@ func TestStranded(t *testing.T) {
 	s.segment(1, 0, "10a 10a")
 	s.segment(0, 1, "10a 10a")
 	tl = s.replay()
-	if f := findFragmentation(tl, tl.StateAt(tl.Dev.Events.Len()-1), window{-1, tl.Dev.Events.Len() - 1}); len(f.Stranded) != 0 {
+	if f := findFragmentation(tl, NewSites(tl.Rec), tl.StateAt(tl.Dev.Events.Len()-1), window{-1, tl.Dev.Events.Len() - 1}); len(f.Stranded) != 0 {
 		t.Errorf("both ask again: %+v", f.Stranded)
 	}
 }

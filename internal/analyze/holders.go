@@ -118,10 +118,15 @@ func (a *amount) add(b amount) { a.bytes += b.bytes; a.blocks += b.blocks }
 // lot is the blocks that one site holds for one reason. A recording holds thousands
 // of blocks at its peak, and of lots a few hundred.
 type lot struct {
-	site snapshot.StackID // Site.Same
-	rule *categoryRule
+	site  snapshot.StackID // Site.Same
+	rule  *categoryRule
+	early bool // allocated before the recording began, by nobody knows whom
 	amount
 }
+
+// beforeRecording stands for the line that allocated a block before the first event,
+// where the dump does not tell it.
+const beforeRecording = "before the recording began"
 
 // Holders tells who holds the memory that is allocated after an event (-1: before the first).
 func Holders(tl *timeline.Timeline, sites *Sites, event int, o HolderOptions) *HolderReport {
@@ -149,19 +154,20 @@ func NewHeld(tl *timeline.Timeline, sites *Sites, event int) *Held {
 		}
 	}
 	type key struct {
-		site snapshot.StackID
-		rule *categoryRule
+		site  snapshot.StackID
+		rule  *categoryRule
+		early bool
 	}
 	index := make(map[key]int)
 	c := newClassifier(tl, sites, event, held)
 	for _, i := range held {
 		e := c.evidenceOf(i)
-		k := key{sites.At(tl.Stack(i)).Same, e.rule()}
+		k := key{sites.At(tl.Stack(i)).Same, e.rule(), tl.Life(i).Alloc < 0 && tl.Stack(i) == 0}
 		n, ok := index[k]
 		if !ok {
 			n = len(h.lots)
 			index[k] = n
-			h.lots = append(h.lots, lot{site: k.site, rule: k.rule})
+			h.lots = append(h.lots, lot{site: k.site, rule: k.rule, early: k.early})
 		}
 		one := amount{tl.Life(i).SizeBytes, 1}
 		h.lots[n].add(one)
@@ -268,9 +274,13 @@ func (o HolderOptions) top(n int) int {
 }
 
 func (h *Held) name(l lot, by By) string {
-	switch by {
-	case ByCategory:
+	switch {
+	case by == ByCategory:
 		return l.rule.category.String()
+	case l.early:
+		return beforeRecording
+	}
+	switch by {
 	case ByModule:
 		return h.sites.Module(l.site)
 	case ByStack:

@@ -42,7 +42,7 @@ func (h *Held) Tree(o HolderOptions) *HolderNode {
 		path := h.sites.path(l.site)
 		at := root
 		if len(path) == 0 {
-			at = root.other(others, h.sites.Display(l.site))
+			at = root.other(others, h.name(l, ByStack))
 			at.total.add(l.amount)
 		}
 		for _, f := range path {

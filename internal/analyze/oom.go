@@ -35,7 +35,8 @@ type OOM struct {
 	Now              timeline.Totals
 	SameFreeBytes    int64 // free for such requests: same stream, pool and size class
 	SameLargestBytes int64 // the largest block of these
-	OtherStreamBytes int64 // free on other streams
+	MaxSplitBytes    int64 // max_split_size_mb: larger blocks serve no smaller request; 0 is unlimited
+	OtherStreamBytes int64 // free on other streams, in the same pool
 	OtherPoolBytes   int64 // free in other pools and in the other size class
 	PendingBytes     int64
 	MarginBytes      int64 // by how much the request would have fitted in what the cause names; for a true shortage, what was missing
@@ -160,12 +161,13 @@ func examine(tl *timeline.Timeline, i int) *OOM {
 		switch {
 		case g.Stream == o.Stream && g.Pool == o.Pool && g.Small == o.Small:
 			o.SameFreeBytes, o.SameLargestBytes = g.FreeBytes, g.LargestBytes
-		case g.Stream != o.Stream:
+		case g.Pool == o.Pool && g.Stream != o.Stream:
 			o.OtherStreamBytes += g.FreeBytes
 		default:
 			o.OtherPoolBytes += g.FreeBytes
 		}
 	}
+	o.MaxSplitBytes = tl.Config.MaxSplitBytes
 	o.judge()
 	return o
 }

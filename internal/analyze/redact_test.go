@@ -112,8 +112,10 @@ func TestFoldFrames(t *testing.T) {
 	}{
 		{"none", nil, nil},
 		{"the user's", []snapshot.Frame{frame("/p/net.py", 3, "forward"), frame("/p/train.py", 9, "step")}, []string{"net.py:3 forward", "train.py:9 step"}},
-		{"a call of a module", join([]snapshot.Frame{frame(pkgs+"torch/nn/functional.py", 5, "relu")}, callFrames(), []snapshot.Frame{frame(`C:\p\train.py`, 9, "step")}),
-			[]string{"… 3 frames in torch", "train.py:9 step"}},
+		{
+			"a call of a module", join([]snapshot.Frame{frame(pkgs+"torch/nn/functional.py", 5, "relu")}, callFrames(), []snapshot.Frame{frame(`C:\p\train.py`, 9, "step")}),
+			[]string{"… 3 frames in torch", "train.py:9 step"},
+		},
 		{"library around", join([]snapshot.Frame{frame("/p/train.py", 9, "step")}, []snapshot.Frame{frame(pkgs+"lightning/loop.py", 2, "run")}), []string{"train.py:9 step", "… 1 frame in lightning"}},
 		{"the recorder's own", []snapshot.Frame{frame("??", 0, "torch::unwind::unwind()"), frame("/p/train.py", 9, "step")}, []string{"train.py:9 step"}},
 	} {

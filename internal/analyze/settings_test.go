@@ -51,23 +51,41 @@ func TestSettings(t *testing.T) {
 
 		{"gc, nothing known", settings("garbage_collection_threshold:0.8", gc(0.8)), SettingsEvidence{}, []string{"conf/inert-gc info low"}},
 		{"gc, no fraction", settings("garbage_collection_threshold:0.8", gc(0.8)), SettingsEvidence{NoLimit: true}, []string{"conf/inert-gc info high"}},
-		{"gc, past the threshold of the whole device", settings("garbage_collection_threshold:0.5", gc(0.5)),
-			SettingsEvidence{CapacityBytes: 80 * gib, PeakReservedBytes: 41 * gib}, []string{"conf/inert-gc info medium"}},
-		{"gc, below it", settings("garbage_collection_threshold:0.5", gc(0.5)),
-			SettingsEvidence{CapacityBytes: 80 * gib, PeakReservedBytes: 39 * gib}, []string{"conf/inert-gc info low"}},
+		{
+			"gc, past the threshold of the whole device", settings("garbage_collection_threshold:0.5", gc(0.5)),
+			SettingsEvidence{CapacityBytes: 80 * gib, PeakReservedBytes: 41 * gib},
+			[]string{"conf/inert-gc info medium"},
+		},
+		{
+			"gc, below it", settings("garbage_collection_threshold:0.5", gc(0.5)),
+			SettingsEvidence{CapacityBytes: 80 * gib, PeakReservedBytes: 39 * gib},
+			[]string{"conf/inert-gc info low"},
+		},
 		{"gc, limit known", settings("garbage_collection_threshold:0.8", gc(0.8)), SettingsEvidence{LimitBytes: 10 * gib}, nil},
 		{"gc, seen at work", settings("garbage_collection_threshold:0.8", gc(0.8)), SettingsEvidence{Collections: 1}, nil},
-		{"gc, limit in the string", settings("garbage_collection_threshold:0.8,per_process_memory_fraction:0.5", gc(0.8)),
-			SettingsEvidence{CapacityBytes: 80 * gib}, []string{"conf/fraction-in-settings info high"}},
+		{
+			"gc, limit in the string", settings("garbage_collection_threshold:0.8,per_process_memory_fraction:0.5", gc(0.8)),
+			SettingsEvidence{CapacityBytes: 80 * gib},
+			[]string{"conf/fraction-in-settings info high"},
+		},
 		{"gc, limit of 1 is none", settings("garbage_collection_threshold:0.8,per_process_memory_fraction:1", gc(0.8)), SettingsEvidence{}, []string{"conf/inert-gc info low"}},
 		{"gc, written with fewer digits than a float has", settings("garbage_collection_threshold:0.60", gc(float64(float32(0.6)))), SettingsEvidence{Collections: 3}, nil},
 
-		{"max_split with expandable", settings("max_split_size_mb:128,expandable_segments:True", both),
-			SettingsEvidence{Expandable: true, FlatGrowthBytes: gib}, []string{"conf/max-split-expandable warning high"}},
-		{"max_split wastes", settings("max_split_size_mb:128", split(128)),
-			SettingsEvidence{PeakReservedBytes: 10 * gib, OversizeUnusedBytes: gib}, []string{"conf/max-split-waste warning medium"}},
-		{"max_split does no harm", settings("max_split_size_mb:128", split(128)),
-			SettingsEvidence{PeakReservedBytes: 10 * gib, OversizeUnusedBytes: gib - 1}, nil},
+		{
+			"max_split with expandable", settings("max_split_size_mb:128,expandable_segments:True", both),
+			SettingsEvidence{Expandable: true, FlatGrowthBytes: gib},
+			[]string{"conf/max-split-expandable warning high"},
+		},
+		{
+			"max_split wastes", settings("max_split_size_mb:128", split(128)),
+			SettingsEvidence{PeakReservedBytes: 10 * gib, OversizeUnusedBytes: gib},
+			[]string{"conf/max-split-waste warning medium"},
+		},
+		{
+			"max_split does no harm", settings("max_split_size_mb:128", split(128)),
+			SettingsEvidence{PeakReservedBytes: 10 * gib, OversizeUnusedBytes: gib - 1},
+			nil,
+		},
 		{"max_split, nothing recorded", settings("max_split_size_mb:128", split(128)), SettingsEvidence{}, nil},
 		{"max_split changed later", settings("max_split_size_mb:128", split(20)), SettingsEvidence{}, []string{"conf/changed-at-run-time info medium"}},
 		{"max_split set later", settings("", split(20)), SettingsEvidence{}, []string{"conf/changed-at-run-time info medium"}},
@@ -92,8 +110,11 @@ func TestSettings(t *testing.T) {
 		{"from 2.9 on 20 is enough", settings("max_split_size_mb:20", split(20)), SettingsEvidence{}, nil},
 		{"no release has both", settings("large_segment_size_mb:64,max_split_size_mb:32", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
 		{"ROCm's name of the backend", settings("backend:hipMallocAsync", nil), SettingsEvidence{}, []string{"conf/async-backend warning medium"}},
-		{"refused, so what is asked for is off", settings("expandable_segments:True,bogus:1", nil), SettingsEvidence{Native: true},
-			[]string{"conf/unknown-option warning medium", "conf/expandable-off warning high"}},
+		{
+			"refused, so what is asked for is off", settings("expandable_segments:True,bogus:1", nil),
+			SettingsEvidence{Native: true},
+			[]string{"conf/unknown-option warning medium", "conf/expandable-off warning high"},
+		},
 		{"equals sign", settings("expandable_segments=True", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
 		{"megabytes of nonsense", settings("garbage_collection_threshold:"+strings.Repeat("1", 1<<20)+"x", nil), SettingsEvidence{}, []string{"conf/bad-value warning low"}},
 		{"open list", settings("roundup_power2_divisions:[256:1", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
@@ -116,10 +137,12 @@ func TestSettings(t *testing.T) {
 			rest(9, 2, table(8, 8, 8, 8, 8, 8, 8, 0, 4))), SettingsEvidence{}, []string{"conf/roundup-trap info high"}},
 		{"roundup in force is another", settings("roundup_power2_divisions:8", all(4)), SettingsEvidence{}, []string{"conf/changed-at-run-time info medium"}},
 		{"roundup not of a power of two", settings("roundup_power2_divisions:3", nil), SettingsEvidence{}, []string{"conf/bad-value warning high"}},
-		{"what most guides recommend", settings("garbage_collection_threshold:0.8,max_split_size_mb:128",
-			func(s *snapshot.Settings) { s.GCThreshold = 0.8; s.MaxSplitBytes = 128 << 20 }),
+		{
+			"what most guides recommend", settings("garbage_collection_threshold:0.8,max_split_size_mb:128",
+				func(s *snapshot.Settings) { s.GCThreshold = 0.8; s.MaxSplitBytes = 128 << 20 }),
 			SettingsEvidence{NoLimit: true, PeakReservedBytes: 26 * gib, OversizeUnusedBytes: 16 * gib},
-			[]string{"conf/max-split-waste warning medium", "conf/inert-gc info high"}},
+			[]string{"conf/max-split-waste warning medium", "conf/inert-gc info high"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string

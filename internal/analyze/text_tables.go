@@ -63,7 +63,7 @@ func (t *textAnalysis) counterFindings(c *counters) {
 		if ok3 {
 			line += fmt.Sprintf(" (peak %s)", units.FormatBytes(peak.mid()))
 		}
-		t.note("%s; %d out-of-memory errors, %d retries after flushing the cache", line, c.ooms, c.retries)
+		t.note("%s; %s, %s after flushing the cache", line, plural(int(c.ooms), "out-of-memory error", "out-of-memory errors"), plural(int(c.retries), "retry", "retries"))
 	}
 	t.pinned(c, reserved, ok2)
 	t.rounding(c, allocated, ok1)
@@ -85,8 +85,10 @@ func (t *textAnalysis) pinned(c *counters, reserved span, ok bool) {
 	t.add(c.line, rules.Finding{
 		Rule: "frag/pinned-segment", Severity: rules.Warning, Confidence: rules.Medium, Bytes: split.mid(),
 		Title: fmt.Sprintf("%s of %s reserved is free, but in segments that live blocks keep", units.FormatBytes(split.mid()), units.FormatBytes(reserved.mid())),
-		Evidence: []string{c.what + `: "non-releasable" (inactive_split_bytes)`,
-			"expandable segments are not in this number"},
+		Evidence: []string{
+			c.what + `: "non-releasable" (inactive_split_bytes)`,
+			"expandable segments are not in this number",
+		},
 	})
 }
 

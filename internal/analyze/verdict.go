@@ -121,6 +121,16 @@ func (x *Explanation) wasteFinding() *rules.Finding {
 	return nil
 }
 
+// warning returns the first finding that is a warning, or nil.
+func (x *Explanation) warning() *rules.Finding {
+	for i := range x.Findings {
+		if f := &x.Findings[i]; f.Severity >= rules.Warning {
+			return f
+		}
+	}
+	return nil
+}
+
 func (x *Explanation) levelText() string {
 	return fmt.Sprintf("The peak is %s allocated, %s reserved.", units.FormatBytes(x.Peak.Allocated.Bytes), units.FormatBytes(x.Peak.Reserved.Bytes))
 }
@@ -137,6 +147,9 @@ func (x *Explanation) healthText() string {
 	}
 	if idle := x.Peak.Reserved.Bytes - x.Peak.Allocated.Bytes; x.Coverage.Begins != FromFirst && float64(idle) > fragWarn*float64(x.Peak.Reserved.Bytes) && idle > minFragBytes {
 		text += fmt.Sprintf(" %s of what is reserved was never used in this part of the run: what used it came before.", units.FormatBytes(idle))
+	}
+	if f := x.warning(); f != nil {
+		text += fmt.Sprintf(" One thing to look at: %s.", strings.TrimSuffix(f.Title, "."))
 	}
 	if x.TL.Dev.Cut {
 		text += fmt.Sprintf(" The file breaks off after event e%d: what came then is not known.", x.Coverage.Events-1)

@@ -93,6 +93,7 @@ type explainer struct {
 	opt  analyze.Options
 	gate gate
 
+	names  map[string]string // what files are called in the output, under --redact
 	mu     sync.Mutex
 	texts  []textResult
 	budget []report.BudgetJSON
@@ -154,6 +155,7 @@ func (e *explainer) run(ctx context.Context, args []string) error {
 	for _, note := range in.notes {
 		e.app.Warn("%s", note)
 	}
+	e.rename(in.files)
 	if e.f.against != "" {
 		return e.compare(ctx, in.files)
 	}
@@ -251,9 +253,17 @@ func (e *explainer) shown(name string) string {
 	case name == "-":
 		return "standard input"
 	case e.f.redact:
-		return "recording"
+		return e.names[name]
 	}
 	return name
+}
+
+// rename gives files names that say nothing, and still tell one from another.
+func (e *explainer) rename(files []snapshot.File) {
+	e.names = map[string]string{e.f.against: "earlier file"}
+	for i, f := range files {
+		e.names[f.Path] = fmt.Sprintf("file %d", i+1)
+	}
 }
 
 func (e *explainer) readText(name string, r io.Reader) error {

@@ -75,12 +75,12 @@ func (p *page) diffSites(d *analyze.DiffReport) {
 		t.row(units.FormatBytesDelta(c.DeltaBytes()), units.FormatBytes(c.BeforeBytes), units.FormatBytes(c.AfterBytes), "", c.Name)
 	}
 	p.grid(t)
-	p.text(2, fmt.Sprintf("%s hold as much as before.", sitesText(d.Same)))
+	p.text(2, sitesText(d.Same)+" as much as before.")
 }
 
 func sitesText(n int) string {
 	if n == 1 {
 		return "1 other site holds"
 	}
-	return units.FormatCount(int64(n)) + " other sites"
+	return units.FormatCount(int64(n)) + " other sites hold"
 }

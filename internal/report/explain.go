@@ -66,7 +66,7 @@ func (p *page) coverage() {
 	if c.Begins == analyze.NoEvents {
 		p.text(2, "No history, only the state at the dump.")
 	} else {
-		p.text(2, fmt.Sprintf("%s%s, %s, %s. %s", count(c.Events, "event", "events"), p.span(), count(c.Allocs, "allocation", "allocations"), p.stacks(), beginnings[c.Begins]))
+		p.text(2, fmt.Sprintf("%s%s, %s%s. %s", count(c.Events, "event", "events"), p.span(), count(c.Allocs, "allocation", "allocations"), p.stacks(), beginnings[c.Begins]))
 		p.text(2, p.steps())
 	}
 	if x.Window != nil {
@@ -110,10 +110,13 @@ func (p *page) stacks() string {
 	if c.Cpp {
 		kind = "Python and C++ stacks"
 	}
-	if c.WithStack == 0 {
-		return "without stacks"
+	switch {
+	case c.Allocs == 0:
+		return ""
+	case c.WithStack == 0:
+		return ", without stacks"
 	}
-	return fmt.Sprintf("%s with %s", units.FormatShare(int64(c.WithStack), int64(c.Allocs)), kind)
+	return fmt.Sprintf(", %s with %s", units.FormatShare(int64(c.WithStack), int64(c.Allocs)), kind)
 }
 
 func (p *page) steps() string {
@@ -232,7 +235,7 @@ func (p *page) holders() {
 func (p *page) groups(h *analyze.HolderReport) {
 	if h.Tree != nil {
 		p.line("")
-		p.tree(term.Tree{Total: h.AllocatedBytes, Bar: 10, Indent: 2}, treeNode(h.Tree))
+		p.tree(term.Tree{Total: h.AllocatedBytes, Bar: 10, Indent: 2}, p.treeNode(h.Tree))
 		return
 	}
 	if h.By != analyze.ByCategory {
@@ -254,10 +257,10 @@ func (p *page) groupTable(name string, groups []analyze.HolderGroup, whole int64
 	p.grid(t)
 }
 
-func treeNode(n *analyze.HolderNode) term.Node {
-	out := term.Node{Label: n.Name, Bytes: n.Bytes}
+func (p *page) treeNode(n *analyze.HolderNode) term.Node {
+	out := term.Node{Label: p.plain.Replace(term.Clean(n.Name)), Bytes: n.Bytes}
 	for _, c := range n.Children {
-		out.Children = append(out.Children, treeNode(c))
+		out.Children = append(out.Children, p.treeNode(c))
 	}
 	return out
 }

@@ -126,9 +126,15 @@ func (p *page) textAccount(o *analyze.TextOOM) {
 		name  string
 		bytes int64
 	}{
-		{"capacity", a.CapacityBytes}, {"limit (memory fraction)", a.LimitBytes}, {"asked of the driver", a.RequestBytes},
-		{"allocated by PyTorch", a.AllocatedBytes}, {"cached by PyTorch", a.CachedBytes}, {"this process, outside PyTorch", a.OutsideBytes},
-		{"other processes", a.OthersBytes}, {"of nobody named", a.UnexplainedBytes}, {"free", a.FreeBytes},
+		{"capacity", a.CapacityBytes},
+		{"limit (memory fraction)", a.LimitBytes},
+		{"asked of the driver", a.RequestBytes},
+		{"allocated by PyTorch", a.AllocatedBytes},
+		{"cached by PyTorch", a.CachedBytes},
+		{"this process, outside PyTorch", a.OutsideBytes},
+		{"other processes", a.OthersBytes},
+		{"of nobody named", a.UnexplainedBytes},
+		{"free", a.FreeBytes},
 	} {
 		if row.bytes >= 0 {
 			t.row(row.name, units.FormatBytes(row.bytes))

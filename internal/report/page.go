@@ -52,7 +52,9 @@ func (p *page) strong(s term.Style, text string) {
 }
 
 func (p *page) heading(text string) {
-	p.line("")
+	if !p.markdown || !strings.HasSuffix(p.String(), "\n\n") {
+		p.line("")
+	}
 	if p.markdown {
 		p.line("## " + escape(text))
 		p.line("")
@@ -86,8 +88,22 @@ func (p *page) text(indent int, text string) {
 	p.line("")
 }
 
-// escape keeps names in a report from being read as Markdown or HTML.
-func escape(text string) string { return markdownEscape.Replace(text) }
+// escape keeps names in a report from being read as Markdown or HTML. What stands
+// between backticks is code, in which nothing needs it but the border of a table.
+func escape(text string) string {
+	parts := strings.Split(text, "`")
+	if len(parts)%2 == 0 {
+		return markdownEscape.Replace(text)
+	}
+	for i, part := range parts {
+		if i%2 == 0 {
+			parts[i] = markdownEscape.Replace(part)
+		} else {
+			parts[i] = strings.ReplaceAll(part, "|", "\\|")
+		}
+	}
+	return strings.Join(parts, "`")
+}
 
 var markdownEscape = strings.NewReplacer("\\", "\\\\", "*", "\\*", "_", "\\_", "<", "&lt;", "`", "\\`", "|", "\\|", "[", "\\[", "]", "\\]")
 
@@ -214,7 +230,9 @@ func effectText(r rules.Remedy) string {
 
 // frames prints a finding's stack, library frames folded.
 func (p *page) frames(f *rules.Finding) {
+	indent := "      "
 	if p.markdown {
+		indent = ""
 		p.line("")
 		p.line("```")
 	}
@@ -222,7 +240,7 @@ func (p *page) frames(f *rules.Finding) {
 		if i == maxFrames {
 			text = "…"
 		}
-		p.line("      " + p.plain.Replace(term.Clean(text)))
+		p.line(indent + p.plain.Replace(term.Clean(text)))
 		if i == maxFrames {
 			break
 		}
@@ -240,9 +258,12 @@ func sentence(s string) string {
 	return strings.TrimSuffix(capital(s), ".") + "."
 }
 
+// capital begins a sentence with a capital, unless its first word is a name that is
+// written as it is: cuBLAS, a file, a setting.
 func capital(s string) string {
-	if s == "" {
-		return ""
+	first, _, _ := strings.Cut(s, " ")
+	if s == "" || strings.ContainsAny(first, "._/\\:=") || strings.ToLower(first) != first {
+		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }

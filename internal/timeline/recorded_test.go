@@ -123,8 +123,10 @@ func wantPeaks(t *testing.T, p Peak, want counted) {
 		name      string
 		got, want int64
 	}{
-		{"requested", p.Requested.Bytes, want.PeakRequested}, {"allocated", p.Allocated.Bytes, want.PeakAllocated},
-		{"active", p.Active.Bytes, want.PeakActive}, {"reserved", p.Reserved.Bytes, want.PeakReserved},
+		{"requested", p.Requested.Bytes, want.PeakRequested},
+		{"allocated", p.Allocated.Bytes, want.PeakAllocated},
+		{"active", p.Active.Bytes, want.PeakActive},
+		{"reserved", p.Reserved.Bytes, want.PeakReserved},
 	} {
 		if c.got != c.want {
 			t.Errorf("peak %s %d, torch counted %d", c.name, c.got, c.want)
