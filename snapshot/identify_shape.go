@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -210,8 +211,13 @@ func beginsPickle(head []byte) bool {
 			return true
 		}
 	}
-	return false
+	return textGlobal.Match(head) && bytes.HasSuffix(bytes.TrimSpace(head), []byte("R."))
 }
+
+// textGlobal is how a pickle of protocol 0 begins that is code from its first byte on:
+// the GLOBAL opcode with a module and a name, each on a line, then its arguments. A text
+// that begins so by chance does not also end in REDUCE and STOP.
+var textGlobal = regexp.MustCompile(`^c[A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n(\(|p\d+\n)`)
 
 func notRecordingPickle(sh shape) Identity {
 	what := "a pickle of other data"

@@ -45,6 +45,8 @@ var identifyTests = []struct {
 	{"recording, protocol 2", recording2, ContentPickle, "a pickle", ""},
 	{"recording, traces first", tracesFirst, ContentPickle, "a pickle", ""},
 	{"segments alone", segmentsAlone, ContentPickle, "a pickle", ""},
+	{"code, protocol 0", "cos\nsystem\n(S'id'\ntR.", ContentForeign, "a pickle of Python objects (\"os.system\")", howToRecord},
+	{"a text like it", "config\nloaded\n(from a file)\n", ContentText, "text", ""},
 	{"recording, protocol 0", "(dp0\nVsegments\np1\n(lp2\ns.", ContentPickle, "a pickle", ""},
 	{"recording, two bytes", "\x80\x04", ContentPickle, "a pickle", ""},
 	{"torch.save", torchZipHead, ContentForeign, "a PyTorch checkpoint (torch.save)", "holds weights"},

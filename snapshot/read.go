@@ -88,7 +88,7 @@ func (o *Options) maxBytes() int64 { return o.MaxBytes }
 // named puts the file's name before an error that has none.
 func named(opt Options, err error) error {
 	var other *NotRecordingError
-	if errors.As(err, &other) && other.Name == "" {
+	if errors.As(err, &other) {
 		other.Name = opt.name()
 		return err
 	}
@@ -106,14 +106,14 @@ func readContent(s *stream, id Identity, opt Options) (*Recording, error) {
 		return readHTML(TextReader(s.Reader, id.Encoding), id, opt)
 	default:
 		head, _ := s.Peek(IdentifyBytes)
-		return nil, refusal(id, head)
+		return nil, refusal(id, head, opt)
 	}
 }
 
 // refusal returns the error for what is no recording. A pickle that asks for code is
 // told by both: what it probably is, and the opcode.
-func refusal(id Identity, head []byte) error {
-	not := &NotRecordingError{Identity: id}
+func refusal(id Identity, head []byte, opt Options) error {
+	not := &NotRecordingError{Identity: id, Name: opt.name()}
 	if !beginsPickle(head) {
 		return not
 	}
