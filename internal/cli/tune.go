@@ -134,6 +134,9 @@ func (t *tuning) torch(rec *snapshot.Recording) (tune.Torch, error) {
 	if err != nil {
 		return tune.Torch{}, usageErrorf("--torch: %w", err)
 	}
+	if _, err := allocator.ParseConfig(v, ""); err != nil {
+		return tune.Torch{}, usageErrorf("--torch: %w", err)
+	}
 	if v.AtLeast(allocator.Newest.Major, allocator.Newest.Minor+1) {
 		t.app.Warn("PyTorch %v is newer than what is known here: %v is simulated", v, allocator.Newest)
 		v = allocator.Newest

@@ -82,7 +82,7 @@ func (v *Tuning) answer() string {
 		return fmt.Sprintf("No settings make this run fit in %s. The least that it needs is %s, with %s.",
 			units.FormatBytes(v.Tuner.Room.Bytes()), units.FormatBytes(best.SmallestLimit()), confName(best.Conf))
 	}
-	return fmt.Sprintf("Your settings are already best: %s. The run needs %s with them, and with none of %d others noticeably less.",
+	return fmt.Sprintf("Your settings are already best: %s. The run needs %s with them, and noticeably less with none of the others that were tried (%d).",
 		confName(was.Conf), units.FormatBytes(was.SmallestLimit()), len(v.Results)-1)
 }
 
@@ -253,8 +253,10 @@ func resultRow(r *tune.Result) []string {
 	}
 	calls := w.Calls.Mallocs + w.Calls.Frees + w.Calls.Maps + w.Calls.Unmaps
 	stall := units.FormatDuration(time.Duration(w.Calls.StallUS()) * time.Microsecond)
-	return []string{needs, reserved, units.FormatBytes(w.PeakAllocated), fmt.Sprintf("%.1f %%", 100*w.Fragmentation()),
-		units.FormatCount(int64(w.Retries)), units.FormatCount(int64(calls)), stall, conf}
+	return []string{
+		needs, reserved, units.FormatBytes(w.PeakAllocated), fmt.Sprintf("%.1f %%", 100*w.Fragmentation()),
+		units.FormatCount(int64(w.Retries)), units.FormatCount(int64(calls)), stall, conf,
+	}
 }
 
 // tuneDetails prints what a row of the table has no room for.
@@ -291,7 +293,10 @@ func (v *Tuning) details(r *tune.Result) []string {
 }
 
 func spreadText(s tune.Spread) string {
-	text := fmt.Sprintf("the same peak in %d orders of addresses", s.Runs)
+	text := fmt.Sprintf("the same in %d orders of addresses", s.OfOrders)
+	if !s.Same {
+		text = fmt.Sprintf("the same peak of reserved memory in %d orders of addresses", s.OfOrders)
+	}
 	if s.Low != s.High {
 		text = fmt.Sprintf("peak reserved within %s, up to %s, in %d orders of addresses", units.FormatBytes(s.High-s.Low), units.FormatBytes(s.High), s.OfOrders)
 	}

@@ -54,45 +54,55 @@ type ProgramJSON struct {
 
 // SettingResult is what a setting comes to; of several programs, the one that needs the most.
 type SettingResult struct {
-	AllocConf          string     `json:"alloc_conf"`
-	Recorded           bool       `json:"recorded"` // these are the settings of the recording
-	PeakReservedBytes  int64      `json:"peak_reserved_bytes"`
-	PeakAllocatedBytes int64      `json:"peak_allocated_bytes"`
-	PeakActiveBytes    int64      `json:"peak_active_bytes"`
-	PeakRequestedBytes int64      `json:"peak_requested_bytes"`
-	Fragmentation      float64    `json:"fragmentation"` // 1 - peak active / peak reserved
-	OOM                bool       `json:"oom"`
-	OOMEvent           *int       `json:"oom_event"`
-	OOMRequestBytes    int64      `json:"oom_request_bytes"`
-	OOMFile            string     `json:"oom_file,omitempty"`
-	OOMDevice          *int       `json:"oom_device,omitempty"`
-	OOMFrames          []string   `json:"oom_frames"` // innermost first, library frames folded
-	SmallestLimitBytes *int64     `json:"smallest_limit_bytes"`
-	ToleranceBytes     int64      `json:"smallest_limit_tolerance_bytes"`
-	Retries            int        `json:"alloc_retries"`
-	NumOOMs            int        `json:"num_ooms"`
-	DeviceAllocs       int        `json:"device_allocs"`
-	DeviceFrees        int        `json:"device_frees"`
-	CudaMallocs        int        `json:"cuda_mallocs"`
-	CudaFrees          int        `json:"cuda_frees"`
-	MapCalls           int        `json:"map_calls"`
-	UnmapCalls         int        `json:"unmap_calls"`
-	MappedPages        int        `json:"mapped_pages"`
-	UnmappedPages      int        `json:"unmapped_pages"`
-	FinalReservedBytes int64      `json:"final_reserved_bytes"`
-	FinalSegments      int        `json:"final_segments"` // native ones
-	StallUS            int64      `json:"estimated_stall_us"`
-	Declined           int        `json:"declined_workspaces"`
-	Rescued            int        `json:"rescued_requests"`
-	Mode               string     `json:"start"` // from-first, warm, cold
-	Spread             *SpreadLow `json:"spread"`
-	Notes              []string   `json:"notes"`
+	AllocConf          string      `json:"alloc_conf"`
+	Recorded           bool        `json:"recorded"` // these are the settings of the recording
+	PeakReservedBytes  int64       `json:"peak_reserved_bytes"`
+	PeakAllocatedBytes int64       `json:"peak_allocated_bytes"`
+	PeakActiveBytes    int64       `json:"peak_active_bytes"`
+	PeakRequestedBytes int64       `json:"peak_requested_bytes"`
+	Fragmentation      float64     `json:"fragmentation"` // 1 - peak active / peak reserved
+	OOM                bool        `json:"oom"`
+	OOMEvent           *int        `json:"oom_event"`
+	OOMRequestBytes    int64       `json:"oom_request_bytes"`
+	OOMFile            string      `json:"oom_file,omitempty"`
+	OOMDevice          *int        `json:"oom_device,omitempty"`
+	OOMFrames          []string    `json:"oom_frames"` // innermost first, library frames folded
+	SmallestLimitBytes *int64      `json:"smallest_limit_bytes"`
+	ToleranceBytes     int64       `json:"smallest_limit_tolerance_bytes"`
+	Retries            int         `json:"alloc_retries"`
+	NumOOMs            int         `json:"num_ooms"`
+	DeviceAllocs       int         `json:"device_allocs"`
+	DeviceFrees        int         `json:"device_frees"`
+	CudaMallocs        int         `json:"cuda_mallocs"`
+	CudaFrees          int         `json:"cuda_frees"`
+	MapCalls           int         `json:"map_calls"`
+	UnmapCalls         int         `json:"unmap_calls"`
+	MappedPages        int         `json:"mapped_pages"`
+	UnmappedPages      int         `json:"unmapped_pages"`
+	FinalReservedBytes int64       `json:"final_reserved_bytes"`
+	FinalSegments      int         `json:"final_segments"` // native ones
+	StallUS            int64       `json:"estimated_stall_us"`
+	Declined           int         `json:"declined_workspaces"`
+	Rescued            int         `json:"rescued_requests"`
+	Mode               string      `json:"start"` // from-first, warm, cold
+	Spread             *SpreadJSON `json:"spread"`
+	Notes              []string    `json:"notes"`
+	Ranks              []RankOf    `json:"ranks"` // each program, in the order of programs
 }
 
-// SpreadLow is how far the peak of reserved memory depends on what no recording
+// RankOf is what a setting comes to for one of several programs.
+type RankOf struct {
+	PeakReservedBytes  int64  `json:"peak_reserved_bytes"`
+	OOM                bool   `json:"oom"`
+	SmallestLimitBytes *int64 `json:"smallest_limit_bytes"`
+	Retries            int    `json:"alloc_retries"`
+}
+
+// SpreadJSON is how far the peak of reserved memory depends on what no recording
 // determines; null where that was not looked at.
-type SpreadLow struct {
+type SpreadJSON struct {
 	Runs      int   `json:"runs"`
+	Same      bool  `json:"same"` // in everything that is counted
 	Lives     int   `json:"lives"`
 	LowBytes  int64 `json:"peak_reserved_low_bytes"`
 	HighBytes int64 `json:"peak_reserved_high_bytes"`
@@ -167,6 +177,10 @@ func (v *Tuning) result(r *tune.Result) SettingResult {
 		StallUS: w.Calls.StallUS(), Declined: w.Declined, Rescued: w.Rescued, Mode: w.Mode.String(),
 		Notes: append([]string{}, v.Tuner.Notes(r)...),
 	}
+	for i := range r.Runs {
+		v := &r.Runs[i]
+		j.Ranks = append(j.Ranks, RankOf{v.PeakReserved, !v.Lives(), positive(v.SmallestLimitBytes), v.Retries})
+	}
 	if f := w.Failed; f != nil {
 		j.OOMEvent, j.OOMRequestBytes = ordinal(f.Event), f.RequestedBytes
 		j.OOMFile, j.OOMDevice = w.Program.TL.Rec.Source.Name, &w.Program.TL.Dev.Index
@@ -175,7 +189,7 @@ func (v *Tuning) result(r *tune.Result) SettingResult {
 		}
 	}
 	if sp := w.Spread; sp.Runs > 0 {
-		j.Spread = &SpreadLow{sp.Runs, sp.Lives, sp.Low, sp.High}
+		j.Spread = &SpreadJSON{sp.Runs, sp.Same, sp.Lives, sp.Low, sp.High}
 	}
 	return j
 }

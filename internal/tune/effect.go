@@ -3,7 +3,6 @@ package tune
 import (
 	"fmt"
 
-	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/internal/units"
 )
@@ -45,11 +44,11 @@ func WouldFit(tl *timeline.Timeline, died int, conf string) (Effect, error) {
 	e := t.effect(&r, &s)
 	if b := p.bound(); !e.Fits && b.HighBytes > 0 {
 		e.HighBytes = b.HighBytes
-		out := t.simulate(p, &s, t.Room.with(b.HighBytes-1), r.Mode, allocator.LikeDriver, 0)
+		out := t.simulate(p, &s, t.Room.with(b.HighBytes-1), r.Mode)
 		e.Near = out.Lives()
 	}
 	if r.Mode != FromFirst {
-		r.Outcome = t.simulate(p, &s, t.Room, r.Mode.other(), allocator.LikeDriver, 0)
+		r.Outcome = t.simulate(p, &s, t.Room, r.Mode.other())
 		if other := t.effect(&r, &s); other.worse(&e) {
 			e = other
 		}

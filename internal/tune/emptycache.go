@@ -39,7 +39,7 @@ func (u *burst) add(c *compiler, i int, b *snapshot.Batch, j int) {
 	for _, g := range c.calls.endedAt(i) {
 		u.ownStacks = u.ownStacks && g.Stack == stack
 		u.collectable = u.collectable && !g.Small && !g.Expandable && g.Pool == snapshot.PoolID{}
-		if p := allocator.PoolID(g.Pool); p != (allocator.PoolID{}) && !slices.Contains(u.pools, p) {
+		if p := c.pools.ofSegment(&g); p != (allocator.PoolID{}) && !slices.Contains(u.pools, p) {
 			u.pools = append(u.pools, p)
 		}
 	}

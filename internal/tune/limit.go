@@ -1,7 +1,5 @@
 package tune
 
-import "github.com/ullage-dev/ullage/allocator"
-
 // limitStep is the granularity of limits: native segments and pages of the small pool
 // are multiples of it.
 const limitStep = 2 << 20
@@ -31,7 +29,7 @@ func (x tolerance) of(limit int64) int64 {
 func (t *Tuner) smallest(r *Run, s *Setting, within tolerance) {
 	free := r.Outcome
 	if r.Mode == Warm || t.Room.Bytes() > 0 || r.Config.LimitBytes > 0 || !r.Lives() {
-		free = t.simulate(r.Program, s, t.Room.with(boundless), r.Mode.anew(), allocator.LikeDriver, 0)
+		free = t.simulate(r.Program, s, t.Room.with(boundless), r.Mode.anew())
 	}
 	if !free.Lives() {
 		return // no limit explains that: what is requested is more than any device has
@@ -59,14 +57,19 @@ func (t *Tuner) bracket(r *Run, s *Setting, free *Outcome) (low, high int64) {
 		return r.SmallestLimitBytes - r.ToleranceBytes, r.SmallestLimitBytes
 	}
 	low = (free.PeakRequested - 1) / limitStep * limitStep // less than what is alive at once
+	step := max(low/firstStep/limitStep, 1) * limitStep
+	if t.Room.LimitBytes > 0 && r.Config.Expandable {
+		// The limit is held against the size of a native segment, and pages are larger than
+		// that by up to a page: a run can come to more than its limit.
+		for down := step; low > 0 && t.livesIn(r, s, low) && !t.stopped(); down *= 2 {
+			low = max(low-down, 0)
+		}
+	}
 	enough := (free.PeakReserved + limitStep - 1) / limitStep * limitStep
-	for step := max(low/firstStep/limitStep, 1) * limitStep; !t.stopped(); step *= 2 {
-		// What the run comes to without a limit is a limit that will do, but for
-		// expandable segments: the limit is held against the size of a native segment,
-		// though less may be mapped.
+	for ; !t.stopped(); step *= 2 {
 		high = low + step
 		if low < enough {
-			high = min(high, enough)
+			high = min(high, enough) // for expandable segments more may be needed: see above
 		}
 		if t.livesIn(r, s, high) {
 			break
@@ -80,7 +83,7 @@ func (t *Tuner) bracket(r *Run, s *Setting, free *Outcome) (low, high int64) {
 const firstStep = 100
 
 func (t *Tuner) livesIn(r *Run, s *Setting, limit int64) bool {
-	out := t.simulate(r.Program, s, t.Room.with(limit), r.Mode.anew(), allocator.LikeDriver, 0)
+	out := t.simulate(r.Program, s, t.Room.with(limit), r.Mode.anew())
 	return out.Lives()
 }
 

@@ -62,11 +62,18 @@ func (t *Tuner) runNotes(r *Result) (list []string) {
 	return list
 }
 
-// Errors of rooms and settings that contradict each other or the recording.
-var (
-	ErrFraction = errors.New("per_process_memory_fraction is a share of a device whose size is not known")
-	ErrRoom     = errors.New("the limit is larger than the device")
-)
+// ErrRoom is a limit that contradicts the device.
+var ErrRoom = errors.New("the limit is larger than the device")
+
+// ShareError is a setting that is a share of a device whose size is not known.
+type ShareError struct{ Conf string }
+
+func (e *ShareError) Error() string {
+	return fmt.Sprintf("%q has a share of the device's memory, the size of which is not known", e.Conf)
+}
+
+// Hint says how to tell it.
+func (e *ShareError) Hint() string { return "--device-memory SIZE tells it" }
 
 // RoomError is a limit below what is alive before the first event.
 type RoomError struct {
@@ -91,7 +98,7 @@ func (t *Tuner) CheckRoom(settings []Setting) error {
 	}
 	for _, s := range settings {
 		if (s.MemoryFraction < 1 || s.ReserveFraction > 0) && t.Room.DeviceBytes == 0 {
-			return fmt.Errorf("%q: %w", s.Conf, ErrFraction)
+			return &ShareError{s.Conf}
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ type poolMap struct {
 	events *snapshot.Events
 	coming []timeline.Segment // of private pools, in order of From
 	alive  []timeline.Segment // ascending by address
+	lines  map[snapshot.StackID]bool
 }
 
 func newPoolMap(tl *timeline.Timeline) poolMap {
@@ -21,12 +22,36 @@ func newPoolMap(tl *timeline.Timeline) poolMap {
 	if m.events.HasPools {
 		return m
 	}
+	m.lines = inferredLines(tl)
 	for _, g := range tl.Segments {
-		if g.Pool != (snapshot.PoolID{}) {
+		if p := m.ofSegment(&g); p != (allocator.PoolID{}) {
+			g.Pool = snapshot.PoolID(p)
 			m.coming = append(m.coming, g)
 		}
 	}
 	return m
+}
+
+// ofSegment returns the pool of a segment.
+func (m *poolMap) ofSegment(g *timeline.Segment) allocator.PoolID {
+	if g.Pool == (snapshot.PoolID{}) && g.To != timeline.Never && m.lines[g.Stack] {
+		return allocator.PoolID(snapshot.InferredPool)
+	}
+	return allocator.PoolID(g.Pool)
+}
+
+// inferredLines returns the stacks that made the segments of a pool which the recording
+// does not name. Where addresses prove one of its segments to be private, the others
+// that were freed before the dump need not show it: a segment made for a request that
+// nothing would have served anyway looks alike in every pool. The code that asked tells.
+func inferredLines(tl *timeline.Timeline) map[snapshot.StackID]bool {
+	lines := make(map[snapshot.StackID]bool)
+	for _, g := range tl.Segments {
+		if g.Pool == snapshot.InferredPool && g.Stack != 0 {
+			lines[g.Stack] = true
+		}
+	}
+	return lines
 }
 
 // at returns the pool of the block that event i, row j of b, allocates.

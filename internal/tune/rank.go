@@ -28,6 +28,9 @@ func leastLimit(results []Result) (least int64) {
 const equalShare = 20
 
 func (t *Tuner) compare(a, b *Result, least int64) int {
+	if !a.Lives() && !b.Lives() { // what a run that dies costs tells nothing
+		return cmp.Or(cmp.Compare(a.least(), b.least()), cmp.Compare(len(a.Given), len(b.Given)), cmp.Compare(a.Conf, b.Conf))
+	}
 	return cmp.Or(
 		-compareBool(a.Lives(), b.Lives()),
 		cmp.Compare(a.class(least), b.class(least)),
@@ -67,13 +70,17 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
+// least is the smallest limit, or more than any where it is not known.
+func (r *Result) least() int64 {
+	if n := r.SmallestLimit(); n > 0 {
+		return n
+	}
+	return 1 << 50
+}
+
 // class is how many times 5 % a limit is above the least.
 func (r *Result) class(least int64) int64 {
-	n := r.SmallestLimit()
-	if n == 0 {
-		return 1 << 62
-	}
-	return (n - least) * equalShare / max(least, 1)
+	return (r.least() - least) * equalShare / max(least, 1)
 }
 
 // Worst returns the run that needs the most: one that does not live before others.

@@ -1,7 +1,5 @@
 package tune
 
-import "github.com/ullage-dev/ullage/allocator"
-
 // What a search tries at most. Each candidate costs some seven to nine runs of the
 // whole program, most of which end early: under a limit that is too small.
 const (
@@ -50,7 +48,7 @@ func (t *Tuner) price(results []Result) {
 		if r.cost = (Cost{}); r.SmallestLimitBytes > t.tight {
 			return
 		}
-		out := t.simulate(r.Program, &res.Setting, t.Room.with(t.tight), r.Mode.anew(), allocator.LikeDriver, 0)
+		out := t.simulate(r.Program, &res.Setting, t.Room.with(t.tight), r.Mode.anew())
 		r.cost = costOf(&out)
 	})
 }

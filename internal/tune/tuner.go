@@ -20,9 +20,10 @@ type Tuner struct {
 	Version   allocator.Version
 	Programs  []*Program
 	Room      Room
-	AsSpelled bool    // the recording's settings string gives what was in force at its end
-	Recorded  Setting // of the first program
-	tight     int64   // the limit that costs are compared under where the room has no bound; 0 while it is not known
+	AsSpelled bool                            // the recording's settings string gives what was in force at its end
+	Recorded  Setting                         // of the first program
+	addrs     map[*Program]map[int64][]uint64 // see addresses.go
+	tight     int64                           // the limit that costs are compared under where the room has no bound; 0 while it is not known
 	opt       Options
 	count     Count
 }
@@ -38,8 +39,11 @@ func New(v allocator.Version, programs []*Program, room Room, opt Options) *Tune
 	if opt.Workers <= 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
-	t := &Tuner{Version: v, Programs: programs, Room: room, opt: opt}
+	t := &Tuner{Version: v, Programs: programs, Room: room, opt: opt, addrs: make(map[*Program]map[int64][]uint64)}
 	t.Recorded, t.AsSpelled = RecordedSetting(v, programs[0].TL)
+	for _, p := range programs {
+		t.addrs[p] = t.likely(p)
+	}
 	return t
 }
 
@@ -80,17 +84,22 @@ type Spread struct {
 	Low      int64
 	High     int64 // peaks of reserved memory
 	Lives    int   // of Runs
+	Same     bool  // all of them give the same in everything that is counted
 	OfOrders int   // of Runs, those that differ in the order of addresses alone
 }
 
 // runners is a pool of runners, whose buffers are large.
 var runners = sync.Pool{New: func() any { return new(runner) }}
 
-// simulate runs one program under one setting.
-func (t *Tuner) simulate(p *Program, s *Setting, room Room, mode Mode, order allocator.AddressOrder, seed uint64) Outcome {
+// simulate runs one program under one setting, with the likely addresses.
+func (t *Tuner) simulate(p *Program, s *Setting, room Room, mode Mode) Outcome {
+	return t.simulateOn(p, s, room, mode, deviceOf(room, t.addrs[p]))
+}
+
+func (t *Tuner) simulateOn(p *Program, s *Setting, room Room, mode Mode, dev allocator.Device) Outcome {
 	r := runners.Get().(*runner)
 	defer runners.Put(r)
-	out := r.run(p, room.config(s), room.device(order, seed), mode)
+	out := r.run(p, room.config(s), dev, mode)
 	t.count.Runs.Add(1)
 	t.count.Events.Add(int64(r.done))
 	if t.opt.Progress != nil {
@@ -102,7 +111,7 @@ func (t *Tuner) simulate(p *Program, s *Setting, room Room, mode Mode, order all
 // try runs one program under one setting in the room.
 func (t *Tuner) try(p *Program, s *Setting) Run {
 	r := Run{Program: p, Config: t.Room.config(s), Mode: t.mode(p, s)}
-	r.Outcome = t.simulate(p, s, t.Room, r.Mode, allocator.LikeDriver, 0)
+	r.Outcome = t.simulate(p, s, t.Room, r.Mode)
 	r.cost = costOf(&r.Outcome)
 	return r
 }
@@ -134,9 +143,10 @@ var orders = []struct {
 
 // spread repeats a run in the other orders, and from the other beginning.
 func (t *Tuner) spread(r *Run, s *Setting) {
-	sp := Spread{Runs: 1, Low: r.PeakReserved, High: r.PeakReserved, OfOrders: 1}
+	sp := Spread{Runs: 1, Low: r.PeakReserved, High: r.PeakReserved, OfOrders: 1, Same: true}
 	add := func(o Outcome) {
 		sp.Runs++
+		sp.Same = sp.Same && o.Stats == r.Stats
 		sp.Low, sp.High = min(sp.Low, o.PeakReserved), max(sp.High, o.PeakReserved)
 		if o.Lives() {
 			sp.Lives++
@@ -146,11 +156,11 @@ func (t *Tuner) spread(r *Run, s *Setting) {
 		sp.Lives++
 	}
 	for _, v := range orders {
-		add(t.simulate(r.Program, s, t.Room, r.Mode, v.order, v.seed))
+		add(t.simulateOn(r.Program, s, t.Room, r.Mode, t.Room.device(v.order, v.seed)))
 		sp.OfOrders++
 	}
 	if r.Mode != FromFirst {
-		add(t.simulate(r.Program, s, t.Room, r.Mode.other(), allocator.LikeDriver, 0))
+		add(t.simulate(r.Program, s, t.Room, r.Mode.other()))
 	}
 	r.Spread = sp
 }

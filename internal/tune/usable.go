@@ -11,7 +11,7 @@ import (
 // Recordings that cannot be replayed.
 var (
 	ErrHost     = errors.New("pinned host memory has no allocator settings to replay")
-	ErrNoEvents = errors.New("the recording has no events, only the state at the dump, so that there is nothing to replay")
+	ErrNoEvents = errors.New("the recording has no history of requests, only the state at the dump, so that there is nothing to replay")
 	ErrNoAllocs = errors.New("the recording has no alloc events (skip_actions may have left them out): without requests there is nothing to replay")
 	ErrNoFrees  = errors.New("the recording has no free_completed events (skip_actions may have left them out): blocks would never be freed")
 )
@@ -36,6 +36,8 @@ func usable(tl *timeline.Timeline) error {
 		}
 	}
 	switch {
+	case count[snapshot.Alloc]+count[snapshot.FreeRequested]+count[snapshot.FreeCompleted] == 0:
+		return ErrNoEvents
 	case count[snapshot.Alloc] == 0:
 		return ErrNoAllocs
 	case count[snapshot.FreeCompleted] == 0 && count[snapshot.FreeRequested] > 0:
