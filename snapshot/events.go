@@ -52,8 +52,24 @@ type Events struct {
 	HasTimes bool
 }
 
+// Columns is a set of columns of a Batch.
+type Columns uint8
+
+// Columns of a Batch.
+const (
+	WithAction Columns = 1 << iota
+	WithAddr
+	WithSize
+	WithStream
+	WithStack
+	WithTime
+	WithPool
+)
+
 // Batch is a run of consecutive events as plain columns, for loops over a whole trace.
 type Batch struct {
+	Want Columns // what Chunk decodes, the other columns stay empty; 0 is all of them
+
 	First                                         int // ordinal of the first event
 	Action, Addr, Size, Stream, Stack, Time, Pool []uint64
 
@@ -77,13 +93,14 @@ func (e *Events) Chunk(k int, b *Batch) {
 		}
 	}
 	b.First = k * EventsChunk
-	b.Action = e.action.Chunk(k, b.buf[0])
-	b.Addr = e.addr.Chunk(k, b.buf[1])
-	b.Size = e.size.Chunk(k, b.buf[2])
-	b.Stream = e.stream.Chunk(k, b.buf[3])
-	b.Stack = e.stack.Chunk(k, b.buf[4])
-	b.Time = e.time.Chunk(k, b.buf[5])
-	b.Pool = e.pool.Chunk(k, b.buf[6])
+	for i, c := range []struct {
+		from *column.Column
+		to   *[]uint64
+	}{{&e.action, &b.Action}, {&e.addr, &b.Addr}, {&e.size, &b.Size}, {&e.stream, &b.Stream}, {&e.stack, &b.Stack}, {&e.time, &b.Time}, {&e.pool, &b.Pool}} {
+		if b.Want == 0 || b.Want&(1<<i) != 0 {
+			*c.to = c.from.Chunk(k, b.buf[i])
+		}
+	}
 }
 
 // At returns event i.

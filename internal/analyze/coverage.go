@@ -63,7 +63,7 @@ func begins(tl *timeline.Timeline) Beginning {
 
 // isStill tells whether no event touches memory: a dump can note itself as an event.
 func isStill(e *snapshot.Events) bool {
-	var b snapshot.Batch
+	b := snapshot.Batch{Want: snapshot.WithAction}
 	for k := range e.Chunks() {
 		e.Chunk(k, &b)
 		for _, a := range b.Action {
@@ -78,7 +78,7 @@ func isStill(e *snapshot.Events) bool {
 // stacksKept counts the allocations with a stack, and tells whether frees carry the
 // stack of the allocation: then every free has that of its own block.
 func stacksKept(tl *timeline.Timeline) (withStack int, allocStacks bool) {
-	var b snapshot.Batch
+	b := snapshot.Batch{Want: snapshot.WithAction | snapshot.WithStack}
 	same, other := 0, 0
 	for k := range tl.Dev.Events.Chunks() {
 		tl.Dev.Events.Chunk(k, &b)

@@ -183,18 +183,22 @@ func lastAllocs(tl *timeline.Timeline, s *timeline.State) map[groupKey]int {
 		g := &s.Segments[n]
 		last[groupKey{g.Stream, g.Pool, g.Small}] = -1
 	}
+	silent := len(last)
 	for n := tl.NumBlocks() - 1; n >= 0; n-- {
 		l := tl.Life(n)
 		if l.Alloc > s.Event || l.Alloc < 0 {
 			continue
 		}
-		if l.Alloc < s.Event-s.Event/idlePart {
+		if l.Alloc < s.Event-s.Event/idlePart || silent == 0 {
 			break // whatever came before is idle all the same
 		}
-		b := tl.Block(n)
-		if g := s.Find(b.Addr); g != nil {
-			k := groupKey{g.Stream, g.Pool, g.Small}
-			last[k] = max(last[k], l.Alloc)
+		g := s.Find(tl.Block(n).Addr)
+		if g == nil {
+			continue
+		}
+		if k := (groupKey{g.Stream, g.Pool, g.Small}); last[k] < 0 {
+			last[k] = l.Alloc
+			silent--
 		}
 	}
 	return last
@@ -207,17 +211,10 @@ func findGrowth(tl *timeline.Timeline, w window) Growth {
 	first, n := max(w.from, 0), w.to+1
 	from := first + (n-first)/5
 	mid := from + (n-from)/2
-	var before, after timeline.Totals
-	tl.Walk(from, n, func(i int, now timeline.Totals) {
-		p := &after
-		if i < mid {
-			p = &before
-		}
-		p.Allocated, p.Reserved = max(p.Allocated, now.Allocated), max(p.Reserved, now.Reserved)
-	})
+	before, after := tl.PeakIn(from, mid), tl.PeakIn(mid, n)
 	return Growth{
 		FromEvent: from, ToEvent: n - 1,
-		ReservedBytes:      max(after.Reserved-before.Reserved, 0),
-		AllocatedPeakBytes: max(after.Allocated-before.Allocated, 0),
+		ReservedBytes:      max(after.Reserved.Bytes-before.Reserved.Bytes, 0),
+		AllocatedPeakBytes: max(after.Allocated.Bytes-before.Allocated.Bytes, 0),
 	}
 }

@@ -86,7 +86,7 @@ func (r OOMs) within(w window) OOMs {
 // othersBytes is what other processes held then, as the error's text has it; 0 where
 // that is not known.
 func FindOOMs(tl *timeline.Timeline, othersBytes int64) OOMs {
-	events := oomEvents(tl.Dev.Events)
+	events := tl.OOMs
 	r := OOMs{Count: len(events), Survived: len(events), events: events}
 	if len(events) == 0 {
 		return r
@@ -102,20 +102,6 @@ func FindOOMs(tl *timeline.Timeline, othersBytes int64) OOMs {
 		r.Survived--
 	}
 	return r
-}
-
-func oomEvents(e *snapshot.Events) []int {
-	var list []int
-	var b snapshot.Batch
-	for k := range e.Chunks() {
-		e.Chunk(k, &b)
-		for j, a := range b.Action {
-			if snapshot.Action(a) == snapshot.OOM {
-				list = append(list, b.First+j)
-			}
-		}
-	}
-	return list
 }
 
 // maxCleanUpAllocs is how many allocations may follow the failure that ended a

@@ -113,7 +113,7 @@ func readAllocs(tl *timeline.Timeline, sites *Sites) *allocTrace {
 	for id := range t.same {
 		t.same[id] = uint32(sites.sites[id].Same)
 	}
-	var b snapshot.Batch
+	b := snapshot.Batch{Want: snapshot.WithAction | snapshot.WithSize | snapshot.WithStack}
 	live := tl.Start.Requested
 	for k := range tl.Dev.Events.Chunks() {
 		tl.Dev.Events.Chunk(k, &b)

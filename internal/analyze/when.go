@@ -172,10 +172,7 @@ func peakIn(tl *timeline.Timeline, w window) timeline.Peak {
 	if w.whole(tl) {
 		return tl.Peak
 	}
-	from := max(w.from, 0)
-	p := timeline.NewPeak(tl.TotalsAt(from-1), from-1)
-	tl.Walk(from, w.to+1, func(i int, now timeline.Totals) { p.Update(now, i) })
-	return p
+	return tl.PeakIn(w.from, w.to+1)
 }
 
 // at resolves the moment of the accounting: a step is the event in it with the most

@@ -47,6 +47,7 @@ func (b *blocks) addInitial(v initialBlock, sizeBytes int64) int {
 func (b *blocks) setRequested(i, event int) {
 	b.chunks[i/blockChunk].requested[i%blockChunk] = int32(event)
 }
+
 func (b *blocks) setCompleted(i, event int) {
 	b.chunks[i/blockChunk].completed[i%blockChunk] = int32(event)
 }

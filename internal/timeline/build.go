@@ -98,6 +98,7 @@ func (r *replayer) replay(b *snapshot.Batch) {
 		i, a, id := b.First+j, snapshot.Action(v), -1
 		if i%snapshot.EventsChunk == 0 {
 			t.marks = append(t.marks, r.now)
+			t.tops = append(t.tops, NewPeak(r.now, i-1))
 		}
 		switch {
 		case a == snapshot.Alloc:
@@ -110,11 +111,12 @@ func (r *replayer) replay(b *snapshot.Batch) {
 			r.segment(i, a, b, j)
 		case a == snapshot.OOM:
 			r.p.failed()
+			t.OOMs = append(t.OOMs, i)
 		}
 		t.blockOf.Append(uint64(id + 1))
 		t.move(&r.now, i, a, int64(b.Size[j]), id)
 		if a == snapshot.Alloc || a.Grows() {
-			t.Peak.Update(r.now, i)
+			t.tops[len(t.tops)-1].Update(r.now, i)
 		}
 	}
 }
@@ -187,6 +189,9 @@ func (r *replayer) freeCompleted(i int, addr uint64, requestedBytes int64) int {
 func (r *replayer) finish() {
 	t := r.t
 	t.End = r.now
+	for _, p := range t.tops {
+		t.Peak.Join(p)
+	}
 	t.Replay.FromCold = t.Replay.FromCold && t.Dev.Events.Len() > 0
 	t.blockOf.Trim()
 	if t.Dev.Cut {

@@ -55,7 +55,7 @@ func coldStart(dev *snapshot.Device, segmentEvents []int) *start {
 // findSegmentEvents returns the ordinals of the events that move segments.
 func findSegmentEvents(e *snapshot.Events) []int {
 	var list []int
-	var b snapshot.Batch
+	b := snapshot.Batch{Want: snapshot.WithAction}
 	for k := range e.Chunks() {
 		e.Chunk(k, &b)
 		for j, v := range b.Action {

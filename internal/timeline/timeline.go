@@ -23,11 +23,13 @@ type Timeline struct {
 	Peak   Peak
 	Replay Replay
 
+	OOMs     []int     // events at which an allocation failed
 	Segments []Segment // every segment that lived in the window, in order of From
 
 	blocks  blocks
 	blockOf column.Column  // by event: block + 1, or 0 where the event has none
 	marks   []Totals       // after the last event before every chunk of events
+	tops    []Peak         // of every chunk of events, by its own events
 	odd     map[int]Totals // by event: by what more it moved the counters than it says
 }
 

@@ -43,6 +43,35 @@ func (p *Peak) Update(n Totals, event int) {
 	p.Reserved.update(n.Reserved, event)
 }
 
+// Join takes the peaks of a later window into account.
+func (p *Peak) Join(q Peak) {
+	p.Requested.update(q.Requested.Bytes, q.Requested.Event)
+	p.Allocated.update(q.Allocated.Bytes, q.Allocated.Event)
+	p.Active.update(q.Active.Bytes, q.Active.Event)
+	p.Reserved.update(q.Reserved.Bytes, q.Reserved.Event)
+}
+
+// PeakIn returns the peaks of events [from, to) and of the moment before them.
+func (t *Timeline) PeakIn(from, to int) Peak {
+	from, to = max(from, 0), min(to, t.Dev.Events.Len())
+	p := NewPeak(t.TotalsAt(from-1), from-1)
+	walk := func(from, to int) {
+		t.Walk(from, to, func(i int, now Totals) { p.Update(now, i) })
+	}
+	first := (from + snapshot.EventsChunk - 1) / snapshot.EventsChunk // first whole chunk
+	last := to / snapshot.EventsChunk
+	if first >= last {
+		walk(from, to)
+		return p
+	}
+	walk(from, first*snapshot.EventsChunk)
+	for _, top := range t.tops[first:last] {
+		p.Join(top)
+	}
+	walk(last*snapshot.EventsChunk, to)
+	return p
+}
+
 func (x *Extreme) update(bytes int64, event int) {
 	if bytes > x.Bytes {
 		x.Bytes, x.Event = bytes, event
@@ -62,7 +91,7 @@ func (t *Timeline) TotalsAt(i int) Totals {
 // Walk calls f for every event in [from, to) with the counters after it.
 func (t *Timeline) Walk(from, to int, f func(event int, now Totals)) {
 	from, to = max(from, 0), min(to, t.Dev.Events.Len())
-	var b snapshot.Batch
+	b := snapshot.Batch{Want: snapshot.WithAction | snapshot.WithSize}
 	blockOf := make([]uint64, snapshot.EventsChunk)
 	for k := from / snapshot.EventsChunk; k*snapshot.EventsChunk < to; k++ {
 		t.Dev.Events.Chunk(k, &b)
