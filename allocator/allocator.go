@@ -12,9 +12,10 @@ var (
 )
 
 // maxBytes and maxAddr bound what is taken for a size and an address, so that
-// sums of them cannot overflow. Addresses of today's devices have 48 to 57 bits.
+// sums of them cannot overflow. Addresses of today's devices have 48 to 57 bits, and
+// memories less than 64 TiB, pinned memory of hosts among them.
 const (
-	maxBytes = int64(1) << 50
+	maxBytes = int64(1) << 46
 	maxAddr  = uint64(1) << 62
 )
 

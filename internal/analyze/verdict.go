@@ -42,7 +42,7 @@ func (x *Explanation) judge() Verdict {
 		return Verdict{Wasting, fmt.Sprintf("Nothing leaks, but memory is wasted: %s. %s", f.Title, x.levelText())}
 	}
 	if x.Coverage.Allocs == 0 {
-		return Verdict{Unclear, fmt.Sprintf("Nothing was allocated while this was recorded. At its end %s was allocated, from before, of %s reserved.", units.FormatBytes(x.TL.End.Allocated), units.FormatBytes(x.TL.End.Reserved))}
+		return Verdict{Unclear, fmt.Sprintf("Nothing was allocated while this was recorded. At its end %s was allocated, from before, of %s reserved.", units.FormatBytes(x.TL.End.Allocated), units.FormatBytes(x.TL.End.Reserved)) + x.cutText()}
 	}
 	return Verdict{Healthy, "Healthy: " + x.healthText()}
 }
@@ -151,8 +151,13 @@ func (x *Explanation) healthText() string {
 	if f := x.warning(); f != nil {
 		text += fmt.Sprintf(" One thing to look at: %s.", strings.TrimSuffix(f.Title, "."))
 	}
-	if x.TL.Dev.Cut {
-		text += fmt.Sprintf(" The file breaks off after event e%d: what came then is not known.", x.Coverage.Events-1)
+	return text + x.cutText()
+}
+
+// cutText says where the history breaks off, if it does.
+func (x *Explanation) cutText() string {
+	if !x.TL.Dev.Cut {
+		return ""
 	}
-	return text
+	return fmt.Sprintf(" The file breaks off after event e%d: what came then is not known.", x.Coverage.Events-1)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -29,7 +30,7 @@ func (a *App) resolve(args []string) (*inputs, error) {
 		}
 		info, err := a.Files.Stat(arg)
 		if err != nil {
-			return nil, inputError(err)
+			return nil, inputError(fileError(arg, err))
 		}
 		if !info.IsDir() {
 			named = append(named, arg)
@@ -145,14 +146,24 @@ func (a *App) open(name string, stdin io.Reader) (io.ReadCloser, int64, error) {
 	}
 	f, err := a.Files.Open(name)
 	if err != nil {
-		return nil, 0, inputError(err)
+		return nil, 0, inputError(fileError(name, err))
 	}
 	info, err := f.Stat()
 	if err != nil {
 		f.Close()
-		return nil, 0, inputError(err)
+		return nil, 0, inputError(fileError(name, err))
 	}
 	return f, info.Size(), nil
+}
+
+// fileError says what is wrong with a file as every other error does, its name first:
+// "train.pickle: permission denied" in place of "open train.pickle: permission denied".
+func fileError(name string, err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // base is the last part of a path of any system.

@@ -134,3 +134,11 @@ func outputOf(t *testing.T, command string) []byte {
 	}
 	return b.Bytes()
 }
+
+// denying lets files be seen and not be read. The tests may run as root, whom no
+// permission of a file stops.
+type denying struct{ beside }
+
+func (denying) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+}

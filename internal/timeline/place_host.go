@@ -23,9 +23,9 @@ type hostBlock struct {
 	pending        bool
 }
 
-// The largest size and address that are taken for real: sums of them can't overflow.
+// The largest size and address that are taken for real, as package allocator has it.
 const (
-	maxSizeBytes = int64(1) << 50
+	maxSizeBytes = int64(1) << 46
 	maxAddr      = uint64(1) << 62
 )
 
