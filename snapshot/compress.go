@@ -159,12 +159,13 @@ type stream struct {
 	*bufio.Reader
 	Compression string // "gzip, zstd": outermost first; "" where there is none
 	in          *countingReader
-	ahead       *readAhead // nil where nothing is compressed
+	ahead       *readAhead // nil where the caller's goroutine reads
 }
 
 // newStream looks at what r begins with and takes off compression. limit bounds
-// the unpacked bytes. The caller must Close the stream, which does not close r.
-func newStream(r io.Reader, limit int64) (*stream, error) {
+// the unpacked bytes. What is compressed is read in a goroutine of its own, with
+// ahead everything is. The caller must Close the stream, which does not close r.
+func newStream(r io.Reader, limit int64, ahead bool) (*stream, error) {
 	s := &stream{in: &countingReader{r: r}}
 	s.Reader = bufio.NewReaderSize(s.in, sniffBytes)
 	var names []string
@@ -190,7 +191,7 @@ func newStream(r io.Reader, limit int64) (*stream, error) {
 		d := &decoded{z: z, codec: c.name, in: s.in, limit: limit}
 		s.Reader = bufio.NewReaderSize(d, sniffBytes)
 	}
-	if len(names) > 0 {
+	if len(names) > 0 || ahead {
 		s.Compression = strings.Join(names, ", ")
 		s.ahead = startReadAhead(s.Reader, func() { runAll(frees) })
 		s.Reader = bufio.NewReaderSize(s.ahead, sniffBytes)

@@ -159,7 +159,7 @@ func (panicker) Helper()           {}
 func (panicker) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
 func readStream(r io.Reader, limit int64) ([]byte, string, error) {
-	s, err := newStream(r, limit)
+	s, err := newStream(r, limit, false)
 	if err != nil {
 		return nil, "", err
 	}
@@ -308,7 +308,7 @@ func TestStreamCloseEndsGoroutine(t *testing.T) {
 	for name, pack := range packedBig {
 		packed := pack()
 		for _, n := range []int64{0, 1, 100 << 10, int64(len(big))} {
-			s, err := newStream(bytes.NewReader(packed), 0)
+			s, err := newStream(bytes.NewReader(packed), 0, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -342,7 +342,7 @@ func TestStreamTrailing(t *testing.T) {
 		"wrong checksum": {badSum, true},
 		"cut in the sum": {gz[:len(gz)-3], true},
 	} {
-		s, err := newStream(bytes.NewReader(tt.in), 0)
+		s, err := newStream(bytes.NewReader(tt.in), 0, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ type Input struct {
 //	}
 //	rec, err := in.Recording()
 func Open(r io.Reader, opt Options) (*Input, error) {
-	s, err := newStream(r, opt.maxBytes())
+	s, err := newStream(r, opt.maxBytes(), opt.ReadAhead)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", opt.name(), err)
 	}

@@ -18,6 +18,10 @@ type Options struct {
 	MaxBytes       int64 // of the unpacked file; 0 is no limit
 	MaxStringBytes int64 // of one string; 0 is 64 MiB
 
+	// ReadAhead reads the file in a goroutine of its own, as compressed ones always are.
+	// Close waits for a read under way: not for input that may keep it waiting.
+	ReadAhead bool
+
 	// Progress, where it is not nil, is called now and then with how many bytes of the
 	// unpacked file were read.
 	Progress func(bytes int64)
@@ -217,7 +221,7 @@ func readHTML(r io.Reader, id Identity, opt Options) (*Recording, error) {
 // readWithin reads what a page holds, packed or not. A page within the page is
 // refused: pages within each other could go on for ever.
 func readWithin(data io.Reader, opt Options) (*Recording, error) {
-	s, err := newStream(data, opt.maxBytes())
+	s, err := newStream(data, opt.maxBytes(), false)
 	if err != nil {
 		return nil, err
 	}

@@ -222,7 +222,7 @@ func (e *explainer) withInput(ctx context.Context, f snapshot.File, use func(*sn
 	bar := term.NewProgress(e.app.Stderr, e.app.ErrLook(), e.app.Now, "reading "+base(f.Path), size)
 	defer bar.End()
 	ahead := new(timeline.Ahead)
-	in, err := snapshot.Open(bar.Reader(&cancelReader{ctx, file}), snapshot.Options{Name: e.shown(f.Path), OnEvents: ahead.Events})
+	in, err := snapshot.Open(bar.Reader(&cancelReader{ctx, file}), snapshot.Options{Name: e.shown(f.Path), OnEvents: ahead.Events, ReadAhead: size > 0})
 	if err != nil {
 		return inputError(err)
 	}
