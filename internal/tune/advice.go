@@ -3,6 +3,7 @@ package tune
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -156,6 +157,9 @@ func risks(r *Result, v allocator.Version) []string {
 func Export(v allocator.Version, conf string) string {
 	if conf == "" {
 		return "unset " + Variable(v)
+	}
+	if strings.ContainsAny(conf, "[]> ") {
+		conf = "'" + conf + "'" // a shell would make something of these
 	}
 	return fmt.Sprintf("export %s=%s", Variable(v), conf)
 }

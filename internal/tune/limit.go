@@ -66,6 +66,9 @@ func (t *Tuner) bracket(r *Run, s *Setting, free *Outcome) (low, high int64) {
 		}
 	}
 	enough := (free.PeakReserved + limitStep - 1) / limitStep * limitStep
+	if n := t.Room.Bytes() / limitStep * limitStep; n > low && r.Lives() {
+		enough = min(enough, n)
+	}
 	for ; !t.stopped(); step *= 2 {
 		high = low + step
 		if low < enough {
