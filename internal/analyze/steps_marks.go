@@ -103,7 +103,7 @@ func (m *marker) scopes(marks []mark) (Steps, bool) {
 		return Steps{}, false
 	}
 	name := strings.TrimRight(marks[0].name, "0123456789")
-	return Steps{Source: StepsAnnotated, Name: name, Bounds: bounds, Confidence: rules.High, Why: fmt.Sprintf("%d %s (%s)", len(bounds)-1, m.what, name)}, true
+	return Steps{Source: StepsAnnotated, Name: name, Bounds: bounds, Confidence: rules.High, Why: fmt.Sprintf("%s of %s, by %s", plural(len(bounds)-1, "step", "steps"), name, m.what)}, true
 }
 
 // oneScope keeps the annotations of one name, numbers at its end left aside: of

@@ -34,7 +34,7 @@ func optimizerSteps(m *marker, marks []mark, trace *allocTrace) (Steps, bool) {
 		return Steps{}, false
 	}
 	s := Steps{Source: StepsAnnotated, Name: strings.Join(names, ", "), Bounds: bounds, Confidence: rules.High}
-	s.Why = fmt.Sprintf("%d %s (%s)", len(ends), m.what, s.Name)
+	s.Why = fmt.Sprintf("%s of %s, by %s", plural(len(ends), "step", "steps"), s.Name, m.what)
 	if cycle > 1 {
 		s.Why += fmt.Sprintf(", %d of which make a step: the work before them takes turns", cycle)
 	}

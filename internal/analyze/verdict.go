@@ -103,7 +103,11 @@ func (x *Explanation) oomVerdict(o *OOM) string {
 }
 
 func (x *Explanation) leakVerdict(g *GrowingSite) string {
-	text := fmt.Sprintf("Leaks %s a step at %s, %s by the end.", units.FormatBytes(int64(g.BytesPerStep)), x.Sites.Display(g.Stack), units.FormatBytes(g.LiveBytes))
+	leaks := "Leaks"
+	if g.Confidence < rules.High {
+		leaks = "Probably leaks"
+	}
+	text := fmt.Sprintf("%s %s a step at %s, %s by the end.", leaks, units.FormatBytes(int64(g.BytesPerStep)), x.Sites.Display(g.Stack), units.FormatBytes(g.LiveBytes))
 	if g.FillsAtStep >= 0 {
 		text += fmt.Sprintf(" At this rate memory is full in step %d.", g.FillsAtStep)
 	}
@@ -145,13 +149,23 @@ func (x *Explanation) healthText() string {
 	default:
 		text += "; no steps were found, so that growth from step to step was not looked for."
 	}
-	if idle := x.Peak.Reserved.Bytes - x.Peak.Allocated.Bytes; x.Coverage.Begins != FromFirst && float64(idle) > fragWarn*float64(x.Peak.Reserved.Bytes) && idle > minFragBytes {
-		text += fmt.Sprintf(" %s of what is reserved was never used in this part of the run: what used it came before.", units.FormatBytes(idle))
-	}
+	text += x.idleText()
 	if f := x.warning(); f != nil {
 		text += fmt.Sprintf(" One thing to look at: %s.", strings.TrimSuffix(f.Title, "."))
 	}
 	return text + x.cutText()
+}
+
+// idleText says how much of what is reserved was never in use, where that is much.
+func (x *Explanation) idleText() string {
+	idle := x.Peak.Reserved.Bytes - x.Peak.Allocated.Bytes
+	if idle < minFragBytes || float64(idle) < fragWarn*float64(x.Peak.Reserved.Bytes) {
+		return ""
+	}
+	if x.Coverage.Begins != FromFirst {
+		return fmt.Sprintf(" %s of what is reserved was never used in this part of the run: what used it came before.", units.FormatBytes(idle))
+	}
+	return fmt.Sprintf(" Reserved lies %s above the most ever allocated: free pieces do not fit what is asked for next. That costs nothing while the device has room; 'ullage tune' tells what other settings would reserve.", units.FormatBytes(idle))
 }
 
 // cutText says where the history breaks off, if it does.
