@@ -69,6 +69,8 @@ type SettingResult struct {
 	OOMFrames          []string    `json:"oom_frames"` // innermost first, library frames folded
 	SmallestLimitBytes *int64      `json:"smallest_limit_bytes"`
 	ToleranceBytes     int64       `json:"smallest_limit_tolerance_bytes"`
+	RetriesAtLimit     int         `json:"smallest_limit_alloc_retries"`
+	DeclinedAtLimit    int         `json:"smallest_limit_declined_workspaces"`
 	Retries            int         `json:"alloc_retries"`
 	NumOOMs            int         `json:"num_ooms"`
 	DeviceAllocs       int         `json:"device_allocs"`
@@ -170,7 +172,7 @@ func (v *Tuning) result(r *tune.Result) SettingResult {
 		AllocConf: r.Conf, Recorded: r.Recorded,
 		PeakReservedBytes: s.PeakReserved, PeakAllocatedBytes: s.PeakAllocated, PeakActiveBytes: s.PeakActive, PeakRequestedBytes: s.PeakRequested,
 		Fragmentation: w.Fragmentation(), OOM: !r.Lives(), OOMFrames: []string{},
-		SmallestLimitBytes: positive(w.SmallestLimitBytes), ToleranceBytes: w.ToleranceBytes,
+		SmallestLimitBytes: positive(w.SmallestLimitBytes), ToleranceBytes: w.ToleranceBytes, RetriesAtLimit: w.AtLimit.Retries, DeclinedAtLimit: w.AtLimit.Declined,
 		Retries: s.Retries, NumOOMs: s.OOMs, DeviceAllocs: s.DeviceAllocs, DeviceFrees: s.DeviceFrees,
 		CudaMallocs: w.Calls.Mallocs, CudaFrees: w.Calls.Frees, MapCalls: w.Calls.Maps, UnmapCalls: w.Calls.Unmaps,
 		MappedPages: s.MappedPages, UnmappedPages: s.UnmappedPages, FinalReservedBytes: s.Reserved, FinalSegments: w.Segments,

@@ -58,9 +58,7 @@ func (t *Tuner) bracket(r *Run, s *Setting, free *Outcome) (low, high int64) {
 	}
 	low = (free.PeakRequested - 1) / limitStep * limitStep // less than what is alive at once
 	step := max(low/firstStep/limitStep, 1) * limitStep
-	if t.Room.LimitBytes > 0 && r.Config.Expandable {
-		// The limit is held against the size of a native segment, and pages are larger than
-		// that by up to a page: a run can come to more than its limit.
+	if t.mayNeedLess(r) {
 		for down := step; low > 0 && t.livesIn(r, s, low) && !t.stopped(); down *= 2 {
 			low = max(low-down, 0)
 		}
@@ -82,11 +80,24 @@ func (t *Tuner) bracket(r *Run, s *Setting, free *Outcome) (low, high int64) {
 	return low, high
 }
 
+// mayNeedLess tells whether a run may live under a limit below what it has requested at
+// once without one: convolutions do without workspaces that do not fit, and with
+// expandable segments the limit is held against the size of a native segment, while what
+// is mapped is whole pages, which can be more.
+func (t *Tuner) mayNeedLess(r *Run) bool {
+	return r.Program.Notes.Workspaces > 0 || t.Room.LimitBytes > 0 && r.Config.Expandable
+}
+
 // firstStep is the first step up, a part in so many: 1 %.
 const firstStep = 100
 
+// livesIn tells whether a run lives under a limit. The last that it does is the smallest
+// that was tried so far.
 func (t *Tuner) livesIn(r *Run, s *Setting, limit int64) bool {
 	out := t.simulate(r.Program, s, t.Room.with(limit), r.Mode.anew())
+	if out.Lives() {
+		r.AtLimit = Price{out.Retries, out.Declined}
+	}
 	return out.Lives()
 }
 

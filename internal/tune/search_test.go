@@ -65,7 +65,7 @@ func TestAdvice(t *testing.T) {
 		want            Verdict
 	}{
 		{"varying sizes", "gpu/images_of_many_sizes.pickle.xz", Room{}, false, Change},
-		{"the same, where the default runs out of memory", "gpu/images_of_many_sizes.pickle.xz", Room{LimitBytes: 1990 << 20}, false, Rescue},
+		{"the same, where the default runs out of memory", "gpu/images_of_many_sizes.pickle.xz", Room{LimitBytes: 1970 << 20}, false, Rescue},
 		{"the same, where nothing helps", "gpu/images_of_many_sizes.pickle.xz", Room{LimitBytes: 500 << 20}, false, Nothing},
 		{"fixed sizes, recorded with what is best for them", "gpu/train_varying_expandable.pickle.xz", Room{}, false, Keep},
 	}

@@ -72,8 +72,15 @@ type Run struct {
 	// recorded; 0 where that was not looked for. It is exact to ToleranceBytes.
 	SmallestLimitBytes int64
 	ToleranceBytes     int64
+	AtLimit            Price // what living under it takes
 
 	cost Cost
+}
+
+// Price is what it takes to live under a limit.
+type Price struct {
+	Retries  int // releases of all cached memory
+	Declined int // workspaces of convolutions that do not fit
 }
 
 // Spread is how far a result depends on what a recording does not determine: in what
