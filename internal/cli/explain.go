@@ -349,6 +349,7 @@ func (e *explainer) explainDevice(tl *timeline.Timeline, sites *analyze.Sites) (
 	if err != nil {
 		return explained{}, err
 	}
+	addEffects(x)
 	e.mu.Lock()
 	e.budget = append(e.budget, e.gate.check(x)...)
 	if f, ok := e.gate.matches(x.Findings); ok {
