@@ -29,6 +29,7 @@ func TestJSONPage(t *testing.T) {
 		"version": versionInfo{},
 		"rules":   report.RulesJSON{},
 		"explain": report.ExplainJSON{},
+		"tune":    report.TuneJSON{},
 	} {
 		want := make(map[string][]string)
 		describe(reflect.TypeOf(value), "", nil, want)

@@ -80,6 +80,30 @@ var goldenCommands = []string{
 	"explain --budget reserved=500MiB,allocated=1GiB --top 1 gpu/train_mlp_adamw.pickle.xz",
 	"explain --budget reserved=600MiB --fail-on leak,frag --top 1 gpu/train_mlp_adamw.pickle.xz",
 	"explain --fail-on leak --top 1 leaks/leak_hook_cache.pickle.xz",
+
+	// Other settings.
+	"tune gpu/images_of_many_sizes.pickle.xz",
+	"tune recordings/leak_eval_outputs-oom.pickle.xz",
+	"tune --limit 1970MiB --markdown gpu/images_of_many_sizes.pickle.xz",
+	"tune --limit 500MiB gpu/images_of_many_sizes.pickle.xz",
+	"tune --device-memory 24GiB gpu/train_varying_expandable.pickle.xz",
+	"tune gpu/ring_cut.pickle.xz",
+	"tune --alloc-conf= --alloc-conf=expandable_segments:True --limit 520MiB gpu/gan.pickle.xz",
+	"tune --json --alloc-conf=expandable_segments:True --alloc-conf=max_split_size_mb:128,garbage_collection_threshold:0.8 gpu/oom_checkerboard.pickle.xz",
+	"tune --torch 2.4 --alloc-conf=expandable_segments:True,max_split_size_mb:64 recordings/ddp-rank0.pickle.xz recordings/ddp-rank1.pickle.xz",
+
+	// What cannot be.
+	"tune gpu/state_only.pickle.xz",
+	"tune gpu/train_mlp_adamw.summary.txt",
+	"tune --limit 1MiB gpu/ring_cut.pickle.xz",
+	"tune --limit 80GiB --device-memory 24GiB gpu/gan.pickle.xz",
+	"tune --limit 0 gpu/gan.pickle.xz",
+	"tune --torch 1.13 gpu/gan.pickle.xz",
+	"tune --torch two gpu/gan.pickle.xz",
+	"tune --alloc-conf max_split_size_mb:5 gpu/gan.pickle.xz",
+	"tune --alloc-conf backend:cudaMallocAsync gpu/gan.pickle.xz",
+	"tune --alloc-conf per_process_memory_fraction:0.5 gpu/gan.pickle.xz",
+	"tune --device 7 gpu/gan.pickle.xz",
 }
 
 // TestGoldenOutput pins what these commands print.
@@ -106,7 +130,7 @@ func TestGoldenOutput(t *testing.T) {
 
 // goldenName is the command as the name of a file.
 func goldenName(command string) string {
-	name := strings.NewReplacer(" ", "_", "/", "-", ".pickle.xz", "", "=", "-", ",", "-").Replace(command)
+	name := strings.NewReplacer(" ", "_", "/", "-", ".pickle.xz", "", "=", "-", ",", "-", ":", "-").Replace(command)
 	if strings.Contains(command, "--json") {
 		return name + ".json"
 	}

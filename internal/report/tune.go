@@ -113,14 +113,14 @@ func (p *page) tuneInput(v *Tuning) {
 	for _, g := range v.Tuner.Programs {
 		p.text(2, "- "+programText(g))
 	}
-	p.text(2, "Recorded under: "+v.recordedText()+".")
-	p.text(2, torchText(v.Torch))
-	p.text(2, roomText(v.Tuner.Room))
+	p.text(2, "- Recorded under: "+v.recordedText()+".")
+	p.text(2, "- "+torchText(v.Torch))
+	p.text(2, "- "+roomText(v.Tuner.Room))
 	if c := v.check(); c != "" {
-		p.text(2, c)
+		p.text(2, "- "+c)
 	}
 	runs, calls := v.Tuner.Simulations()
-	p.text(2, fmt.Sprintf("%s runs were simulated, %s calls of the allocator in all.", units.FormatCount(runs), units.FormatCount(calls)))
+	p.text(2, fmt.Sprintf("- %s runs were simulated, %s calls of the allocator in all.", units.FormatCount(runs), units.FormatCount(calls)))
 }
 
 func (v *Tuning) recordedText() string {
@@ -222,19 +222,27 @@ func (p *page) tuneResults(v *Tuning) {
 }
 
 // shown returns the results to print: those that were asked for; of a search the
-// best with each set of options, the recorded settings and PyTorch's defaults.
+// best with each set of options, the recorded settings and PyTorch's defaults. One that
+// changes nothing against a simpler one that is shown is left out.
 func (v *Tuning) shown() []int {
 	var list []int
 	families := map[string]bool{}
 	for i := range v.Results {
 		r := &v.Results[i]
 		family := strings.Join(slices.Sorted(slices.Values(r.Given)), ",")
-		if v.Advice == nil || r.Recorded || r.Conf == "" || len(list) < shownResults && !families[family] {
+		same := slices.ContainsFunc(list, func(k int) bool { return alike(&v.Results[k], r) })
+		if v.Advice == nil || r.Recorded || r.Conf == "" || len(list) < shownResults && !families[family] && !same {
 			list = append(list, i)
 		}
 		families[family] = true
 	}
 	return list
+}
+
+// alike tells whether b does what a does, with no fewer options.
+func alike(a, b *tune.Result) bool {
+	x, y := a.Worst(), b.Worst()
+	return len(b.Given) >= len(a.Given) && x.Stats == y.Stats && x.Segments == y.Segments
 }
 
 func resultRow(r *tune.Result) []string {

@@ -64,8 +64,8 @@ type SettingResult struct {
 	OOM                bool        `json:"oom"`
 	OOMEvent           *int        `json:"oom_event"`
 	OOMRequestBytes    int64       `json:"oom_request_bytes"`
-	OOMFile            string      `json:"oom_file,omitempty"`
-	OOMDevice          *int        `json:"oom_device,omitempty"`
+	OOMFile            string      `json:"oom_file"`
+	OOMDevice          *int        `json:"oom_device"`
 	OOMFrames          []string    `json:"oom_frames"` // innermost first, library frames folded
 	SmallestLimitBytes *int64      `json:"smallest_limit_bytes"`
 	ToleranceBytes     int64       `json:"smallest_limit_tolerance_bytes"`

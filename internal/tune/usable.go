@@ -12,7 +12,7 @@ import (
 var (
 	ErrHost     = errors.New("pinned host memory has no allocator settings to replay")
 	ErrNoEvents = errors.New("the recording has no history of requests, only the state at the dump, so that there is nothing to replay")
-	ErrNoAllocs = errors.New("the recording has no alloc events (skip_actions may have left them out): without requests there is nothing to replay")
+	ErrNoAllocs = errors.New("the recording has no alloc events (it keeps the state only, or skip_actions left them out): without requests there is nothing to replay")
 	ErrNoFrees  = errors.New("the recording has no free_completed events (skip_actions may have left them out): blocks would never be freed")
 )
 
