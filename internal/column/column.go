@@ -108,15 +108,6 @@ func (c *Column) Chunk(k int, dst []uint64) []uint64 {
 	return dst[:copy(dst, c.open)]
 }
 
-// Bytes returns the memory that the values take.
-func (c *Column) Bytes() int {
-	n := cap(c.open) * 8
-	for i := range c.sealed {
-		n += len(c.sealed[i].data)
-	}
-	return n
-}
-
 func pack(v []uint64) chunk {
 	lo, hi := v[0], v[0]
 	for _, x := range v {

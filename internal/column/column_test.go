@@ -68,14 +68,25 @@ func TestColumnIsNarrow(t *testing.T) {
 	}
 	addr.Trim()
 	stream.Trim()
-	if got := addr.Bytes(); got != 4*ChunkLen {
+	if got := bytesOf(&addr); got != 4*ChunkLen {
 		t.Errorf("addresses take %d bytes, want %d", got, 4*ChunkLen)
 	}
-	if got := stream.Bytes(); got != 0 {
+	if got := bytesOf(&stream); got != 0 {
 		t.Errorf("a constant column takes %d bytes, want 0", got)
 	}
 }
 
+// bytesOf returns the memory that a column's values take.
+func bytesOf(c *Column) int {
+	n := cap(c.open) * 8
+	for i := range c.sealed {
+		n += len(c.sealed[i].data)
+	}
+	return n
+}
+
+// BenchmarkChunk unpacks addresses, the widest column there is. Budget: 0.8 ns a value,
+// 10 GB/s of what comes out; a replay reads seven columns of each event.
 func BenchmarkChunk(b *testing.B) {
 	var c Column
 	for i := range uint64(64 * ChunkLen) {

@@ -72,7 +72,7 @@ func readVLLMFree(c *Clue, t *cursor) {
 	c.Limit, _ = t.size()
 	f, _ := parseSize(append(append([]byte{}, t.b[free:total-1]...), "GiB"...), nearest)
 	if f.Known() && c.Limit.Known() {
-		used, _ := c.Limit.Sub(f)
+		used, _ := c.Limit.sub(f)
 		c.Used = Size{Text: "difference", Bytes: used.Bytes, Low: max(used.Low, 0), High: max(used.High, 0)}
 	}
 	if t.until("utilization(", 80) && t.until(",", 8) {

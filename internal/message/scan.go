@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -148,6 +149,15 @@ func (s *scanner) line(v *view, i int) int {
 		}
 	}
 	return 0
+}
+
+// keep adds a finding to those of its sort, or counts it where there are enough.
+func keep[T any](s *scanner, list []T, found T) []T {
+	if len(list) >= s.opt.MaxFindings {
+		s.rep.Dropped++
+		return list
+	}
+	return append(list, found)
 }
 
 // maxUsed bounds the memory for lines that were used. Older ones lie behind.
@@ -379,14 +389,13 @@ func (s *scanner) addVersion(v string) {
 	}
 }
 
+// maxNames is how many settings, and how many versions, are kept: a log that names
+// more is no one's to make sense of.
+const maxNames = 32
+
 func addOnce(list []string, v string) []string {
-	for _, w := range list {
-		if w == v {
-			return list
-		}
+	if len(list) == maxNames || slices.Contains(list, v) {
+		return list
 	}
-	if len(list) < 32 {
-		list = append(list, v)
-	}
-	return list
+	return append(list, v)
 }

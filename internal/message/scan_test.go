@@ -65,7 +65,15 @@ func TestReadError(t *testing.T) {
 	if len(rep.OOMs) != 1 {
 		t.Errorf("what was read before the error is lost: %+v", rep)
 	}
+	if _, err := Parse(idle{}, Options{}); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("a reader that gives neither bytes nor an error: %v", err)
+	}
 }
+
+// idle never gives anything.
+type idle struct{}
+
+func (idle) Read([]byte) (int, error) { return 0, nil }
 
 // TestLongLine: of a line without end, the part around a word is read, and the cut
 // is told.

@@ -130,9 +130,9 @@ func mulDiv(a, b, c uint64) (int64, bool) {
 // exactSize is a size that a text gives in a unit without rounding.
 func exactSize(text string, n int64) Size { return Size{Text: text, Bytes: n, Low: n, High: n} }
 
-// Sub returns the difference; it may be negative. Unlike a Size that was read, its
+// sub returns the difference; it may be negative. Unlike a Size that was read, its
 // High may be below zero, so Known does not apply: the second result tells.
-func (s Size) Sub(t Size) (Size, bool) {
+func (s Size) sub(t Size) (Size, bool) {
 	if !s.Known() || !t.Known() {
 		return Size{}, false
 	}

@@ -27,11 +27,7 @@ func (s *scanner) smi(v *view, i int) int {
 		return 0
 	}
 	r.Line = s.lineNumber(v.lines[i].at)
-	if len(s.rep.SMI) >= s.opt.MaxFindings {
-		s.rep.Dropped++
-	} else {
-		s.rep.SMI = append(s.rep.SMI, *r)
-	}
+	s.rep.SMI = keep(s, s.rep.SMI, *r)
 	return end - i
 }
 

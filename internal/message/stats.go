@@ -35,11 +35,7 @@ func (s *scanner) stats(v *view, i int) int {
 			s.done = max(s.done, s.base+int64(start)) // what stands above was looked at
 			return used
 		}
-		if len(s.rep.Stats) >= s.opt.MaxFindings {
-			s.rep.Dropped++
-		} else {
-			s.rep.Stats = append(s.rep.Stats, Stats{Values: l.values, Source: v.lines[i].src, Line: s.lineNumber(start)})
-		}
+		s.rep.Stats = keep(s, s.rep.Stats, Stats{Values: l.values, Source: v.lines[i].src, Line: s.lineNumber(start)})
 		at = from + l.i
 		used = s.linesUntil(v, i, at)
 	}

@@ -29,11 +29,7 @@ func (s *scanner) summary(v *view, i int) int {
 	if len(t.Rows) == 0 {
 		return 0
 	}
-	if len(s.rep.Summaries) >= s.opt.MaxFindings {
-		s.rep.Dropped++
-	} else {
-		s.rep.Summaries = append(s.rep.Summaries, t)
-	}
+	s.rep.Summaries = keep(s, s.rep.Summaries, t)
 	return end - i
 }
 

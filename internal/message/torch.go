@@ -127,20 +127,24 @@ func (s *scanner) addOOM(v *view, i int, o *OOM) {
 // lookUp finds an equal finding of the same process. A line without a prefix may
 // be of any process, and one that was found without a prefix as well.
 func (s *scanner) lookUp(key, id string) (int, bool) {
-	for _, from := range []string{key, "", "\x02"} {
-		if from == "\x02" && key != "" {
-			break
-		}
-		if k, ok := s.seen[from+"\x01"+id]; ok {
+	from := []string{key, ""}
+	if key == "" {
+		from[1] = anyProcess
+	}
+	for _, f := range from {
+		if k, ok := s.seen[f+"\x01"+id]; ok {
 			return k, true
 		}
 	}
 	return 0, false
 }
 
+// anyProcess is the key under which a finding is remembered whatever process it is of.
+const anyProcess = "\x02"
+
 func (s *scanner) remember(key, id string, k int) {
 	s.seen[key+"\x01"+id] = k
-	s.seen["\x02\x01"+id] = k
+	s.seen[anyProcess+"\x01"+id] = k
 }
 
 // repeat counts an equal message. The first may have been printed by a launcher

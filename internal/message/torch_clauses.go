@@ -72,9 +72,7 @@ func (c *cursor) body(o *OOM) {
 		}
 		if !c.clause(o) && !c.skipUnknown() {
 			c.i = start
-			if c.lit(".") && c.i == len(c.b) {
-				return
-			}
+			c.lit(".")
 			return
 		}
 	}
@@ -131,7 +129,8 @@ func (c *cursor) list(o *OOM) bool {
 	for c.item(o) {
 		c.lit(";")
 	}
-	return c.lit(")") || true
+	c.lit(")")
+	return true
 }
 
 func (c *cursor) item(o *OOM) bool {

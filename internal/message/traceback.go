@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,9 +18,7 @@ const (
 // traceback returns the frames of the traceback that ends at line i, innermost first.
 func (s *scanner) traceback(v *view, i int) []Frame {
 	frames := parseFrames(s.above(v, i))
-	for a, b := 0, len(frames)-1; a < b; a, b = a+1, b-1 {
-		frames[a], frames[b] = frames[b], frames[a]
-	}
+	slices.Reverse(frames)
 	return frames
 }
 
@@ -44,9 +43,7 @@ func (s *scanner) above(v *view, i int) [][]byte {
 	if len(back) == 0 || !isHeader(back[len(back)-1]) {
 		back = back[:contiguous(back)]
 	}
-	for a, b := 0, len(back)-1; a < b; a, b = a+1, b-1 {
-		back[a], back[b] = back[b], back[a]
-	}
+	slices.Reverse(back)
 	return back
 }
 
@@ -162,9 +159,10 @@ func parseFrames(lines [][]byte) []Frame {
 
 // isCutFrame reports whether text begins a frame and breaks off before its end.
 func isCutFrame(text string) bool {
-	t := strings.TrimLeft(text, " ")
-	return strings.HasPrefix(t, `File "`) && !strings.Contains(t, `", line `) && len(text) < 1000 ||
-		strings.HasPrefix(t, `File "`) && strings.HasSuffix(t, ", in") || strings.HasPrefix(t, `File "`) && strings.HasSuffix(t, ", line")
+	if !strings.HasPrefix(strings.TrimLeft(text, " "), `File "`) {
+		return false
+	}
+	return !strings.Contains(text, `", line `) && len(text) < 1000 || strings.HasSuffix(text, ", in") || strings.HasSuffix(text, ", line")
 }
 
 // parseFrame reads a line of a traceback by CPython, IPython, rich or pytest.
@@ -284,16 +282,16 @@ func arrow(text string) int {
 // userFrame returns the index of the innermost frame outside of libraries, or -1.
 func userFrame(frames []Frame) int {
 	for i, f := range frames {
-		if !IsLibrary(f.File) {
+		if !isLibrary(f.File) {
 			return i
 		}
 	}
 	return -1
 }
 
-// IsLibrary reports whether a source file belongs to an installed package, to
+// isLibrary reports whether a source file belongs to an installed package, to
 // Python itself or to generated code.
-func IsLibrary(file string) bool {
+func isLibrary(file string) bool {
 	f := strings.ReplaceAll(file, `\`, "/")
 	for _, s := range []string{"/site-packages/", "/dist-packages/", "/lib/python3", "/Lib/", "/torchinductor_", "/pytorch/torch/", "importlib"} {
 		if strings.Contains(f, s) {

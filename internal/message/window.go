@@ -45,9 +45,14 @@ func (w *window) ensure() {
 		w.pos -= n
 		w.counted -= n
 	}
-	for len(w.buf) < cap(w.buf) && !w.eof {
+	for idle := 0; len(w.buf) < cap(w.buf) && !w.eof; {
 		n, err := w.r.Read(w.buf[len(w.buf):cap(w.buf)])
 		w.buf = w.buf[:len(w.buf)+n]
+		if idle++; n > 0 {
+			idle = 0
+		} else if idle > 100 && err == nil {
+			err = io.ErrNoProgress
+		}
 		if err != nil {
 			w.eof = true
 			if err != io.EOF {

@@ -35,6 +35,7 @@ func (d *decoder) rare(op byte) error {
 		return d.appendItem()
 	case opEmptySet:
 		d.push(true)
+		return nil
 	case opList, opDict:
 		return d.marked(op == opList)
 	case opPop, opPopMark:
@@ -43,6 +44,7 @@ func (d *decoder) rare(op byte) error {
 		return d.dup()
 	case opFrame:
 		d.pos += 8 // a hint for readers that read a frame at once
+		return nil
 	case opProto:
 		return d.proto()
 	case opBinPut, opLongBinPut, opPut, opGet:
@@ -75,8 +77,6 @@ func (d *decoder) sized(op byte) error {
 		n := binary.LittleEndian.Uint64(arg)
 		d.pos += 8
 		return d.str(int64(min(n, math.MaxInt64)), kindOf(op))
-	case opFrame, opEmptySet:
-		return nil
 	}
 	return d.syntax(fmt.Sprintf("unknown opcode 0x%02x", op))
 }
@@ -99,11 +99,11 @@ func (d *decoder) str(n int64, kind value.Kind) error {
 	if !ok {
 		return d.truncated(fmt.Sprintf("a string of %d bytes", n))
 	}
-	v := d.pool.String(b)
 	if kind == value.KindBytes {
-		v = d.pool.Bytes(b)
+		d.stack = append(d.stack, d.pool.Bytes(b))
+	} else {
+		d.stack = append(d.stack, d.pool.String(b))
 	}
-	d.stack = append(d.stack, v)
 	return nil
 }
 

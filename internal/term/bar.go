@@ -23,25 +23,3 @@ func (l Look) Bar(part, whole int64, width int) string {
 	}
 	return bar + padding(bar, width)
 }
-
-// Blocks returns a row of blocks, one a value, each as high as the value is to the highest:
-// a curve on one line. Values below 1 show as a space.
-func (l Look) Blocks(values []int64) string {
-	levels := []rune("▁▂▃▄▅▆▇█")
-	if !l.Unicode {
-		levels = []rune(".:-=+*#@")
-	}
-	var top int64
-	for _, v := range values {
-		top = max(top, v)
-	}
-	var b strings.Builder
-	for _, v := range values {
-		if v < 1 {
-			b.WriteByte(' ')
-			continue
-		}
-		b.WriteRune(levels[int(float64(v)/float64(top)*float64(len(levels)-1)+0.5)])
-	}
-	return b.String()
-}

@@ -139,16 +139,3 @@ func TestBarWidth(t *testing.T) {
 		}
 	})
 }
-
-func TestBlocks(t *testing.T) {
-	values := []int64{0, 1, 50, 100, -3}
-	if got := (Look{Unicode: true}).Blocks(values); got != " ▁▅█ " {
-		t.Errorf("got %q", got)
-	}
-	if got := (Look{}).Blocks(values); got != " .+@ " {
-		t.Errorf("got %q", got)
-	}
-	if got := (Look{}).Blocks(nil); got != "" {
-		t.Errorf("got %q", got)
-	}
-}

@@ -64,9 +64,6 @@ func (t *Table) Cells(cells ...Cell) {
 	t.rows = append(t.rows, row)
 }
 
-// Len returns the number of rows.
-func (t *Table) Len() int { return len(t.rows) }
-
 // Print writes the table for a stream that looks like l.
 func (t *Table) Print(w io.Writer, l Look) error {
 	rows := t.rows

@@ -3,8 +3,7 @@
 //
 // # Bytes
 //
-// Printing uses binary units with two decimals, as PyTorch does: 20.00 MiB. Where a
-// number must survive being read back, ExactBytes loses nothing.
+// Printing uses binary units with two decimals, as PyTorch does: 20.00 MiB.
 //
 // Reading takes what people type and what programs print:
 //
@@ -73,16 +72,6 @@ func hundredths(n uint64, i int) uint64 {
 	lo, carry := bits.Add64(lo, unit/2, 0)
 	q, _ := bits.Div64(hi+carry, lo, unit) // hi < 100 < unit: no overflow
 	return q
-}
-
-// ExactBytes prints n so that ParseBytes gives it back: in the largest binary unit that
-// divides it, without a space, as the user would type it.
-func ExactBytes(n int64) string {
-	i := min(bits.TrailingZeros64(uint64(n))/10, len(binaryNames))
-	if n == 0 || i == 0 {
-		return fmt.Sprintf("%dB", n)
-	}
-	return fmt.Sprintf("%d%s", n>>(10*i), binaryNames[i-1])
 }
 
 // maxNumberLen bounds the digits of a number: enough for every int64 with 12 decimals.

@@ -81,9 +81,6 @@ func (p *Pool) Text(v Value) string {
 	return p.strings[v.Payload()]
 }
 
-// Strings returns how many ids strings have: the payload of every string is less.
-func (p *Pool) Strings() int { return len(p.strings) }
-
 // Int returns the Value of i.
 func (p *Pool) Int(i int64) Value {
 	if i >= minInline && i <= maxInline {
@@ -202,11 +199,6 @@ func (p *Pool) Uint64(v Value) (uint64, Exact) {
 		return -n.mag, exact
 	}
 	return n.mag, exact
-}
-
-// IsInteger tells whether v is an integer of any size.
-func (p *Pool) IsInteger(v Value) bool {
-	return v.Kind() == KindInt || v.Kind() == KindNumber && p.numbers[v.Payload()].integer
 }
 
 // Float64 returns v as a float, and whether it is a number.
