@@ -349,6 +349,9 @@ func (p *page) tuneAdvice(v *Tuning) {
 	p.code(tune.Export(v.Tuner.Version, a.Best.Conf))
 	p.text(2, "- Saves: "+v.savings()+".")
 	p.text(2, fmt.Sprintf("- How sure: %s. %s.", a.Confidence, capital(strings.Join(a.Why, "; "))))
+	if a.Best.Worst().Program.Died >= 0 {
+		p.text(2, "- Mind: settings only put off a leak; 'ullage explain' says whether there is one.")
+	}
 	for _, risk := range a.Risks {
 		p.text(2, "- Mind: "+risk+".")
 	}

@@ -44,10 +44,10 @@ func (t *Tuner) compare(a, b *Result, least int64) int {
 	)
 }
 
-// stallClass is the part of the recorded time that the driver's calls take, in percent;
-// in seconds where the recording has no times.
+// stallClass is how many twentieths of the recorded time the driver's calls take. Up to
+// a tenth of a second nobody notices.
 func (t *Tuner) stallClass(r *Result) int64 {
-	return r.Cost().StallUS / max(t.Programs[0].durationUS()/100, 1e6/100)
+	return r.Cost().StallUS / max(t.Programs[0].durationUS()/20, 1e6/10)
 }
 
 // durationUS is the time from the first event of a program to the last; 1 s where that
