@@ -1,8 +1,6 @@
 package timeline
 
 import (
-	"slices"
-
 	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/snapshot"
 )
@@ -63,7 +61,7 @@ func (p *hostPlacer) grow(_ snapshot.Action, addr uint64, sizeBytes int64, _ sna
 		return allocator.ErrSize
 	}
 	var err error
-	for _, g := range slices.Clone(p.mapped.over(addr, addr+uint64(sizeBytes))) {
+	for _, g := range p.mapped.over(addr, addr+uint64(sizeBytes)) {
 		p.drop(g)
 		err = allocator.ErrOverlap
 	}
@@ -73,11 +71,11 @@ func (p *hostPlacer) grow(_ snapshot.Action, addr uint64, sizeBytes int64, _ sna
 
 func (p *hostPlacer) shrink(_ snapshot.Action, addr uint64, _ int64) error {
 	p.gone = p.gone[:0]
-	over := p.mapped.over(addr, addr+1)
-	if len(over) == 0 || over[0].from != addr {
+	g, ok := p.mapped.find(addr)
+	if !ok || g.from != addr {
 		return allocator.ErrOutside
 	}
-	if p.drop(over[0]); len(p.gone) > 0 {
+	if p.drop(g); len(p.gone) > 0 {
 		return allocator.ErrOverlap
 	}
 	return nil
@@ -92,16 +90,16 @@ func (p *hostPlacer) drop(g mapped) {
 }
 
 func (p *hostPlacer) alloc(addr uint64, requestedBytes int64, _ snapshot.StreamID, _ snapshot.PoolID) (int32, int64, bool, error) {
-	over := p.mapped.over(addr, addr+1)
+	g, ok := p.mapped.find(addr)
 	switch {
-	case len(over) == 0 || over[0].from != addr:
+	case !ok || g.from != addr:
 		return -1, 0, false, allocator.ErrOutside
-	case requestedBytes < 0 || requestedBytes > int64(over[0].to-addr):
+	case requestedBytes < 0 || requestedBytes > int64(g.to-addr):
 		return -1, 0, false, allocator.ErrSize
 	case p.at(addr) >= 0:
 		return -1, 0, false, allocator.ErrOverlap
 	}
-	return p.add(addr, requestedBytes), int64(over[0].to - addr), false, nil
+	return p.add(addr, requestedBytes), int64(g.to - addr), false, nil
 }
 
 func (p *hostPlacer) choice(int64, snapshot.StreamID, snapshot.PoolID) (uint64, bool) {

@@ -97,9 +97,9 @@ func (r *replayer) watchAlloc(i int, addr uint64, requestedBytes int64, stream s
 
 // segmentAt returns the segment that holds addr, or nil.
 func (r *replayer) segmentAt(addr uint64) *Segment {
-	k := r.mapped.search(addr)
-	if k == len(r.mapped.list) || r.mapped.list[k].from > addr {
+	g, ok := r.mapped.find(addr)
+	if !ok {
 		return nil
 	}
-	return &r.t.Segments[r.mapped.list[k].id]
+	return &r.t.Segments[g.id]
 }

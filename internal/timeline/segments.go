@@ -87,7 +87,7 @@ func (r *replayer) openSegment(g Segment) {
 // clearSegments ends what is mapped in a range: of expandable segments the part that
 // lies in it, native ones whole.
 func (r *replayer) clearSegments(i int, from, to uint64) {
-	for _, g := range slices.Clone(r.mapped.over(from, to)) {
+	for _, g := range r.mapped.over(from, to) {
 		if r.t.Segments[g.id].Expandable {
 			r.closeSegment(i, g, max(from, g.from), min(to, g.to))
 		} else {
@@ -98,18 +98,15 @@ func (r *replayer) clearSegments(i int, from, to uint64) {
 
 // freeSegment ends the native segment at addr, if there is one.
 func (r *replayer) freeSegment(i int, addr uint64) {
-	for _, g := range r.mapped.over(addr, addr+1) {
-		if g.from == addr && !r.t.Segments[g.id].Expandable {
-			r.closeSegment(i, g, g.from, g.to)
-			return
-		}
+	if g, ok := r.mapped.find(addr); ok && g.from == addr && !r.t.Segments[g.id].Expandable {
+		r.closeSegment(i, g, g.from, g.to)
 	}
 }
 
 // unmapSegments ends the parts of expandable segments in a range, from its end down to
 // the first native one: pages never lie beyond it.
 func (r *replayer) unmapSegments(i int, from, to uint64) {
-	for _, g := range slices.Backward(slices.Clone(r.mapped.over(from, to))) {
+	for _, g := range slices.Backward(r.mapped.over(from, to)) {
 		if !r.t.Segments[g.id].Expandable {
 			return
 		}

@@ -92,7 +92,7 @@ func (s *start) undoSegments(dev *snapshot.Device, segmentEvents []int) {
 		}
 	}
 	slices.Reverse(s.nameless)
-	for _, r := range u.list {
+	for _, r := range u.all() {
 		g := u.table[r.id]
 		g.Addr, g.SizeBytes = r.from, int64(r.to-r.from)
 		g.From, g.To = -1, Never
