@@ -32,7 +32,7 @@ const (
 const ContextBytes = 600 << 20
 
 // boundless is a device in which no recorded program runs out of memory.
-const boundless = int64(1) << 46
+const boundless = int64(1) << 43
 
 // device returns a fresh device with this room.
 func (r Room) device(order allocator.AddressOrder, seed uint64) *allocator.SimDevice {

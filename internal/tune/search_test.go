@@ -146,6 +146,7 @@ func TestStopEndsEarly(t *testing.T) {
 	before, _ := tuner.Simulations()
 	tuner.opt.Stop = func() bool { return true }
 	tuner.Try([]Setting{parsed(t, ""), parsed(t, "expandable_segments:True")})
+	tuner.Search()
 	if after, _ := tuner.Simulations(); after != before {
 		t.Errorf("%d runs after the stop", after-before)
 	}
