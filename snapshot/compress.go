@@ -35,7 +35,7 @@ const (
 // DamagedError reports compressed input that breaks off or is corrupt. The bytes
 // before it are good.
 type DamagedError struct {
-	Compression string // "gzip"
+	Compression string // of the layer that is damaged: "gzip"
 	Offset      int64  // good bytes that came out
 	InOffset    int64  // bytes of compressed input taken, read-ahead included
 	Err         error
@@ -206,9 +206,6 @@ func (s *stream) Close() {
 		s.ahead.close()
 	}
 }
-
-// SizeBytes is what was read of the source so far. Call it after Close.
-func (s *stream) SizeBytes() int64 { return s.in.n }
 
 func sniffCodec(r *bufio.Reader) *codec {
 	head, _ := r.Peek(512) // a zip archive has a name in it

@@ -55,7 +55,7 @@ type Events struct {
 // Columns is a set of columns of a Batch.
 type Columns uint8
 
-// Columns of a Batch.
+// Columns of a Batch, in the order in which Events.Chunk takes them.
 const (
 	WithAction Columns = 1 << iota
 	WithAddr

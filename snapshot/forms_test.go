@@ -51,7 +51,7 @@ func describe(rec *Recording) string {
 		fmt.Fprintf(&b, "device kind=%d index=%d ring=%d overflowed=%v pools=%v times=%v\n", d.Kind, d.Index, d.RingEntries, d.Overflowed, d.Events.HasPools, d.Events.HasTimes)
 		for _, s := range d.Segments {
 			fmt.Fprintf(&b, "  segment %#x size=%d allocated=%d active=%d requested=%d stream=%#x pool=%v kind=%d expandable=%v %s\n",
-				s.Addr, s.SizeBytes, s.AllocatedBytes, s.ActiveBytes, s.RequestedBytes, rec.Streams[s.Stream], s.Pool, s.Kind, s.Expandable, stackText(rec, s.Stack))
+				s.Addr, s.SizeBytes, s.AllocatedBytes, s.ActiveBytes, s.RequestedBytes, rec.Streams[s.Stream], [2]uint64(s.Pool), s.Kind, s.Expandable, stackText(rec, s.Stack))
 			for _, bl := range d.Blocks[s.FirstBlock : s.FirstBlock+s.NumBlocks] {
 				fmt.Fprintf(&b, "    block %#x size=%d requested=%d state=%d %s\n", bl.Addr, bl.SizeBytes, bl.RequestedBytes, bl.State, stackText(rec, bl.Stack))
 			}
@@ -59,7 +59,7 @@ func describe(rec *Recording) string {
 		for i := range d.Events.Len() {
 			e := d.Events.At(i)
 			fmt.Fprintf(&b, "  event %d %#x size=%d stream=%#x t=%d pool=%v compile=%q metadata=%q %s\n",
-				e.Action, e.Addr, e.SizeBytes, rec.Streams[e.Stream], e.TimeUS, d.Events.Pools[e.Pool], rec.Labels[e.Compile], rec.Labels[e.Metadata], stackText(rec, e.Stack))
+				e.Action, e.Addr, e.SizeBytes, rec.Streams[e.Stream], e.TimeUS, [2]uint64(d.Events.Pools[e.Pool]), rec.Labels[e.Compile], rec.Labels[e.Metadata], stackText(rec, e.Stack))
 		}
 	}
 	if s := rec.Settings; s != nil {

@@ -27,11 +27,8 @@ type Identity struct {
 	Content  Content
 	What     string // for a person, with its article: "a PyTorch checkpoint"
 	Advice   string // what to do instead, lower case; "" where there is nothing to say
-	Encoding Encoding
+	encoding encoding
 }
-
-// Hint is what to do instead of reading the file as a recording, or "".
-func (id Identity) Hint() string { return id.Advice }
 
 // NotRecordingError reports a file that is something else than a recording.
 type NotRecordingError struct {

@@ -104,7 +104,7 @@ func identifyJSON(text []byte) Identity {
 	s := &shaper{}
 	d := &jsonDecoder{s: newJSONScanner(bytes.NewReader(text), len(text)), b: s, pool: &s.pool, keepCut: true}
 	err := d.run()
-	var bad *JSONError
+	var bad *jsonError
 	more := false
 	if err == nil {
 		_, next := d.s.next()

@@ -118,20 +118,20 @@ func TestUTF16(t *testing.T) {
 	text := "CUDA out of memory. Tried to allocate 20.00 MiB 😀\r\n" + strings.Repeat("é", 5000)
 	for name, tt := range map[string]struct {
 		in  []byte
-		enc Encoding
+		enc encoding
 	}{
-		"little, with mark":    {utf16Bytes("\ufeff"+text, binary.LittleEndian), UTF16LE},
-		"big, with mark":       {utf16Bytes("\ufeff"+text, binary.BigEndian), UTF16BE},
-		"little, without mark": {utf16Bytes(text, binary.LittleEndian), UTF16LE},
-		"big, without mark":    {utf16Bytes(text, binary.BigEndian), UTF16BE},
-		"UTF-8 with mark":      {[]byte("\ufeff" + text), UTF8},
-		"UTF-8":                {[]byte(text), UTF8},
+		"little, with mark":    {utf16Bytes("\ufeff"+text, binary.LittleEndian), utf16LE},
+		"big, with mark":       {utf16Bytes("\ufeff"+text, binary.BigEndian), utf16BE},
+		"little, without mark": {utf16Bytes(text, binary.LittleEndian), utf16LE},
+		"big, without mark":    {utf16Bytes(text, binary.BigEndian), utf16BE},
+		"UTF-8 with mark":      {[]byte("\ufeff" + text), utf8Text},
+		"UTF-8":                {[]byte(text), utf8Text},
 	} {
 		id := Identify(tt.in)
-		if id.Content != ContentText || id.Encoding != tt.enc {
-			t.Errorf("%s: content %d, encoding %d", name, id.Content, id.Encoding)
+		if id.Content != ContentText || id.encoding != tt.enc {
+			t.Errorf("%s: content %d, encoding %d", name, id.Content, id.encoding)
 		}
-		got, err := io.ReadAll(iotest.OneByteReader(TextReader(bytes.NewReader(tt.in), id.Encoding)))
+		got, err := io.ReadAll(iotest.OneByteReader(textReader(bytes.NewReader(tt.in), id.encoding)))
 		if err != nil || string(got) != text {
 			t.Errorf("%s: %d bytes, %v; want %d", name, len(got), err, len(text))
 		}
@@ -143,7 +143,7 @@ func TestUTF16(t *testing.T) {
 		"\xff\xfe":                      "",
 		"\xff\xfe\x00\xdea\x00\xff\xfe": "\ufffda\ufeff", // a mark is dropped at the start only
 	} {
-		got, err := io.ReadAll(TextReader(strings.NewReader(in), UTF16LE))
+		got, err := io.ReadAll(textReader(strings.NewReader(in), utf16LE))
 		if err != nil || string(got) != want {
 			t.Errorf("%q: got %q, %v; want %q", in, got, err, want)
 		}
@@ -164,7 +164,7 @@ func FuzzIdentify(f *testing.F) {
 			t.Errorf("content %d for %d bytes", id.Content, len(head))
 		}
 		if id.Content == ContentText {
-			if _, err := io.Copy(io.Discard, TextReader(bytes.NewReader(head), id.Encoding)); err != nil {
+			if _, err := io.Copy(io.Discard, textReader(bytes.NewReader(head), id.encoding)); err != nil {
 				t.Error(err)
 			}
 		}

@@ -8,22 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// Encoding is how a text is encoded.
-type Encoding uint8
+// encoding is how a text is encoded.
+type encoding uint8
 
 // Encodings. PowerShell's ">" writes UTF-16.
 const (
-	UTF8 Encoding = iota
-	UTF16LE
-	UTF16BE
+	utf8Text encoding = iota
+	utf16LE
+	utf16BE
 )
 
 // identifyText looks at what may be text: JSON, HTML, or a log.
 func identifyText(head []byte) (Identity, bool) {
 	enc := encodingOf(head)
 	text := head
-	if enc != UTF8 {
-		text, _ = io.ReadAll(TextReader(bytes.NewReader(head[:len(head)&^1]), enc))
+	if enc != utf8Text {
+		text, _ = io.ReadAll(textReader(bytes.NewReader(head[:len(head)&^1]), enc))
 	}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	trimmed := bytes.TrimLeft(text, " \t\r\n")
@@ -39,18 +39,18 @@ func identifyText(head []byte) (Identity, bool) {
 	case trimmed[0] == '<':
 		id = identifyMarkup(trimmed)
 	}
-	id.Encoding = enc
+	id.encoding = enc
 	return id, true
 }
 
 // encodingOf goes by the byte order mark, else by the zeros that Latin letters
 // have in UTF-16.
-func encodingOf(head []byte) Encoding {
+func encodingOf(head []byte) encoding {
 	switch {
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}):
-		return UTF16LE
+		return utf16LE
 	case bytes.HasPrefix(head, []byte{0xfe, 0xff}):
-		return UTF16BE
+		return utf16BE
 	}
 	n := min(len(head), 512) &^ 1
 	var zeros [2]int
@@ -61,11 +61,11 @@ func encodingOf(head []byte) Encoding {
 	}
 	switch {
 	case n >= 8 && zeros[1] > n*2/5 && zeros[0] <= n/64:
-		return UTF16LE
+		return utf16LE
 	case n >= 8 && zeros[0] > n*2/5 && zeros[1] <= n/64:
-		return UTF16BE
+		return utf16BE
 	}
-	return UTF8
+	return utf8Text
 }
 
 // textual tells text from binary data: no zeros, hardly a control character but
@@ -102,17 +102,17 @@ func identifyMarkup(text []byte) Identity {
 	return Identity{Content: ContentText, What: "text"}
 }
 
-// TextReader reads text in any Encoding as UTF-8, without its byte order mark.
+// textReader reads text in any encoding as UTF-8, without its byte order mark.
 // What cannot be decoded becomes U+FFFD.
-func TextReader(r io.Reader, enc Encoding) io.Reader {
+func textReader(r io.Reader, enc encoding) io.Reader {
 	br := bufio.NewReader(r)
-	if enc == UTF8 {
+	if enc == utf8Text {
 		if head, _ := br.Peek(3); string(head) == "\xef\xbb\xbf" {
 			_, _ = br.Discard(3) // cannot fail: they are in the buffer
 		}
 		return br
 	}
-	return &utf16Reader{r: br, big: enc == UTF16BE}
+	return &utf16Reader{r: br, big: enc == utf16BE}
 }
 
 type utf16Reader struct {

@@ -28,7 +28,7 @@ type Input struct {
 //	}
 //	rec, err := in.Recording()
 func Open(r io.Reader, opt Options) (*Input, error) {
-	s, err := newStream(r, opt.maxBytes(), opt.ReadAhead)
+	s, err := newStream(r, opt.MaxBytes, opt.ReadAhead)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", opt.name(), err)
 	}
@@ -51,7 +51,7 @@ func (in *Input) IsText() bool {
 }
 
 // Text returns the text in UTF-8.
-func (in *Input) Text() io.Reader { return TextReader(in.s, in.Identity.Encoding) }
+func (in *Input) Text() io.Reader { return textReader(in.s, in.Identity.encoding) }
 
 // Close ends what runs in the background.
 func (in *Input) Close() { in.s.Close() }

@@ -43,7 +43,7 @@ func decodeJSON(r io.Reader, b value.Builder) (value.Value, *Truncation, error) 
 // cutReason tells whether err means that the input is bad from here on, which is
 // survivable, and why; "" stands for its plain end.
 func cutReason(err error) (string, bool) {
-	var bad *JSONError
+	var bad *jsonError
 	var damaged *DamagedError
 	switch {
 	case err == io.EOF || err == io.ErrUnexpectedEOF:
@@ -192,7 +192,7 @@ func (d *jsonDecoder) number() (value.Value, error) {
 	}
 	v, ok := d.pool.Decimal(string(text))
 	if !ok {
-		return v, &JSONError{Offset: d.s.offset() - int64(len(text)), Found: fmt.Sprintf("%q", text), Want: "a number"}
+		return v, &jsonError{offset: d.s.offset() - int64(len(text)), found: fmt.Sprintf("%q", text), want: "a number"}
 	}
 	return v, nil
 }
@@ -310,5 +310,5 @@ func (d *jsonDecoder) unexpected(tok byte, want string) error {
 	case jsonNumber:
 		found = fmt.Sprintf("the number %s", d.s.text)
 	}
-	return &JSONError{Offset: d.s.offset(), Found: found, Want: want}
+	return &jsonError{offset: d.s.offset(), found: found, want: want}
 }

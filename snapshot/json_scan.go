@@ -24,15 +24,14 @@ const (
 
 var minus = []byte("-")
 
-// JSONError reports a place where a file is not JSON.
-type JSONError struct {
-	Offset int64
-	Found  string
-	Want   string
+// jsonError is a place where a file is not JSON. It becomes the reason of a Truncation.
+type jsonError struct {
+	offset      int64
+	found, want string
 }
 
-func (e *JSONError) Error() string {
-	return fmt.Sprintf("not JSON at byte %d: found %s, expected %s", e.Offset, e.Found, e.Want)
+func (e *jsonError) Error() string {
+	return fmt.Sprintf("not JSON at byte %d: found %s, expected %s", e.offset, e.found, e.want)
 }
 
 // jsonScanner cuts a stream into tokens. It is the standard library's job, but
@@ -305,5 +304,5 @@ func (s *jsonScanner) hex4() (rune, error) {
 
 // wrong reports the byte at hand.
 func (s *jsonScanner) wrong(want string) error {
-	return &JSONError{Offset: s.offset(), Found: fmt.Sprintf("%q", s.buf[s.pos:min(s.pos+1, s.end)]), Want: want}
+	return &jsonError{offset: s.offset(), found: fmt.Sprintf("%q", s.buf[s.pos:min(s.pos+1, s.end)]), want: want}
 }

@@ -1,11 +1,3 @@
-// Package snapshot is the model of a recording of GPU memory, as PyTorch's
-// torch.cuda.memory._dump_snapshot writes it, and the readers of every form of it.
-//
-// A Recording is columns of integers plus tables of strings, frames and stacks.
-// Ids are small integers; a stack is stored once however many events share it.
-// A Recording is immutable once read and safe for concurrent use.
-//
-// The format is described in docs/formats/recording.md.
 package snapshot
 
 import (

@@ -41,7 +41,7 @@ func GroupFiles(files []FileInfo) []Set {
 	names := parseNames(files)
 	jobs := map[string][]int{}
 	for i, n := range names {
-		jobs[n.Job] = append(jobs[n.Job], i)
+		jobs[n.job] = append(jobs[n.job], i)
 	}
 	var sets []Set
 	for job, members := range jobs {
@@ -88,18 +88,18 @@ func RanksOf(paths []string) []int {
 	}
 	ranks := make([]int, len(paths))
 	for i, n := range parseNames(files) {
-		ranks[i] = n.Rank
+		ranks[i] = n.rank
 	}
 	return ranks
 }
 
 // parseNames parses all names and settles what their last numbers mean.
-func parseNames(files []FileInfo) []FileName {
-	names := make([]FileName, len(files))
+func parseNames(files []FileInfo) []fileName {
+	names := make([]fileName, len(files))
 	loose := map[string][]int{}
 	for i, f := range files {
-		names[i] = ParseName(f.Path)
-		if names[i].Rank < 0 && names[i].Last >= 0 {
+		names[i] = parseName(f.Path)
+		if names[i].rank < 0 && names[i].last >= 0 {
 			loose[names[i].lastJob] = append(loose[names[i].lastJob], i)
 		}
 	}
@@ -112,15 +112,15 @@ func parseNames(files []FileInfo) []FileName {
 // settleLast makes the last number of names that differ in nothing else the rank
 // if the numbers are 0, 1, 2, … without a gap, else the step. A file alone tells
 // nothing.
-func settleLast(job string, members []int, names []FileName) {
+func settleLast(job string, members []int, names []fileName) {
 	if len(members) < 2 {
 		return
 	}
 	seen := map[int64]bool{}
 	for _, i := range members {
-		seen[names[i].Last] = true
+		seen[names[i].last] = true
 	}
-	ranks := len(seen) == len(members) || names[members[0]].Step >= 0
+	ranks := len(seen) == len(members) || names[members[0]].step >= 0
 	for k := range len(seen) {
 		ranks = ranks && seen[int64(k)]
 	}
@@ -128,22 +128,22 @@ func settleLast(job string, members []int, names []FileName) {
 		n := &names[i]
 		switch {
 		case ranks:
-			n.Rank, n.Job, n.byLast = int(n.Last), job, true
-		case n.Step < 0:
-			n.Step, n.Job = n.Last, job
+			n.rank, n.job, n.byLast = int(n.last), job, true
+		case n.step < 0:
+			n.step, n.job = n.last, job
 		}
 	}
 }
 
 // occasions makes the sets of one job: one for each step, dead runs apart.
-func occasions(job string, members []int, names []FileName, files []FileInfo) []Set {
+func occasions(job string, members []int, names []fileName, files []FileInfo) []Set {
 	type key struct {
 		step int64
 		exit bool
 	}
 	by := map[key][]int{}
 	for _, i := range members {
-		k := key{names[i].Step, names[i].Exit}
+		k := key{names[i].step, names[i].exit}
 		by[k] = append(by[k], i)
 	}
 	var sets []Set
@@ -170,17 +170,17 @@ func occasions(job string, members []int, names []FileName, files []FileInfo) []
 
 // fill adds files, the newest where a rank has several, and returns how many were
 // left out. Files of no known rank are all kept.
-func (s *Set) fill(list []int, names []FileName, files []FileInfo) (older int) {
+func (s *Set) fill(list []int, names []fileName, files []FileInfo) (older int) {
 	slices.SortFunc(list, func(a, b int) int {
 		return cmp.Or(
-			cmp.Compare(names[a].Rank, names[b].Rank),
-			cmp.Compare(names[b].Stamp, names[a].Stamp),
+			cmp.Compare(names[a].rank, names[b].rank),
+			cmp.Compare(names[b].stamp, names[a].stamp),
 			files[b].ModTime.Compare(files[a].ModTime),
 			cmp.Compare(files[a].Path, files[b].Path),
 		)
 	})
 	for _, i := range list {
-		f := File{FileInfo: files[i], Rank: names[i].Rank, Step: names[i].Step}
+		f := File{FileInfo: files[i], Rank: names[i].rank, Step: names[i].step}
 		if n := len(s.Files); n > 0 && f.Rank >= 0 && s.Files[n-1].Rank == f.Rank {
 			older++
 			continue
@@ -230,39 +230,39 @@ func isAre(n int) string {
 	return "are"
 }
 
-// FileName is what the name of a recording tells.
-type FileName struct {
-	Rank    int    // -1 where it does not tell
-	Step    int64  // -1 where it does not tell
-	Last    int64  // the last number of the name, of which no word says what it is; -1
-	Stamp   string // date and time in the name, of a form that sorts
-	Exit    bool   // written because the run died
-	Job     string // the path with rank, step, process and time replaced by "#"
-	lastJob string // Job with Last replaced too
+// fileName is what the name of a recording tells.
+type fileName struct {
+	rank    int    // -1 where it does not tell
+	step    int64  // -1 where it does not tell
+	last    int64  // the last number of the name, of which no word says what it is; -1
+	stamp   string // date and time in the name, of a form that sorts
+	exit    bool   // written because the run died
+	job     string // the path with rank, step, process and time replaced by "#"
+	lastJob string // job with last replaced too
 
 	stepKnown bool // an inner part of the path told the step
-	byLast    bool // Last was taken for the rank
+	byLast    bool // last was taken for the rank
 }
 
-// ParseName reads what a recording's path tells. It looks at the file's own name
+// parseName reads what a recording's path tells. It looks at the file's own name
 // first, then at its folders from the inside out.
-func ParseName(file string) FileName {
+func parseName(file string) fileName {
 	file = strings.ReplaceAll(file, `\`, "/")
-	n := FileName{Rank: -1, Step: -1, Last: -1}
+	n := fileName{rank: -1, step: -1, last: -1}
 	dir, base := path.Split(file)
 	stem, ext := cutExt(base)
 	base = n.mask(stem)
-	n.stepKnown = n.Step >= 0
+	n.stepKnown = n.step >= 0
 	folders := strings.Split(strings.Trim(dir, "/"), "/")
 	for i := len(folders) - 1; i >= 0; i-- {
 		folders[i] = n.mask(folders[i])
-		n.stepKnown = n.Step >= 0
+		n.stepKnown = n.step >= 0
 	}
 	prefix := strings.Join(folders, "/") + "/"
-	n.Job = prefix + base + ext
-	n.lastJob = n.Job
+	n.job = prefix + base + ext
+	n.lastJob = n.job
 	if at := lastNumber.FindStringSubmatchIndex(base); at != nil {
-		n.Last = number(base[at[2]:at[3]])
+		n.last = number(base[at[2]:at[3]])
 		n.lastJob = prefix + base[:at[2]] + "#" + base[at[3]:] + ext
 	}
 	return n

@@ -47,9 +47,9 @@ func TestParseName(t *testing.T) {
 		{"rank99999999999.pickle", -1, -1, false, "/rank#.pickle"},
 	}
 	for _, tt := range tests {
-		n := ParseName(tt.path)
-		if n.Rank != tt.rank || n.Step != tt.step || n.Exit != tt.exit || n.Job != tt.job {
-			t.Errorf("%s: rank %d, step %d, exit %v, job %s", tt.path, n.Rank, n.Step, n.Exit, n.Job)
+		n := parseName(tt.path)
+		if n.rank != tt.rank || n.step != tt.step || n.exit != tt.exit || n.job != tt.job {
+			t.Errorf("%s: rank %d, step %d, exit %v, job %s", tt.path, n.rank, n.step, n.exit, n.job)
 		}
 	}
 }
@@ -74,57 +74,59 @@ func show(s Set) string {
 	return b.String()
 }
 
+// groupTests are folders' files: how many sets they make, and what is in the best.
+var groupTests = []struct {
+	name  string
+	paths []string
+	best  string
+	notes []string
+	sets  int
+}{
+	{"one", []string{"a.pickle"}, "-1:a.pickle", nil, 1},
+	{
+		"ranks out of order",
+		[]string{"s_rank10.pickle", "s_rank9.pickle", "s_rank2.pickle"},
+		"2:s_rank2.pickle 9:s_rank9.pickle 10:s_rank10.pickle",
+		[]string{"no file for rank 0, 1, 3, 4, 5, 6, 7, 8"},
+		1,
+	},
+	{"last number without gaps", []string{"s_1.pickle", "s_0.pickle"}, "0:s_0.pickle 1:s_1.pickle", []string{"the last number of each name is taken for its rank"}, 1},
+	{"last number with gaps is a step", []string{"s_100.pickle", "s_200.pickle"}, "-1:s_200.pickle", []string{"1 file of the same job at 1 other step is left out"}, 2},
+	{"last number alone", []string{"s_3.pickle"}, "-1:s_3.pickle", nil, 1},
+	{
+		"the last step",
+		[]string{"iteration_10/rank0_m.pickle", "iteration_10/rank1_m.pickle", "iteration_20/rank0_m.pickle", "iteration_20/rank1_m.pickle"},
+		"0:iteration_20/rank0_m.pickle 1:iteration_20/rank1_m.pickle",
+		[]string{"2 files of the same job at 1 other step are left out"},
+		2,
+	},
+	{
+		"the last step that has all ranks",
+		[]string{"iteration_10/rank0_m.pickle", "iteration_10/rank1_m.pickle", "iteration_20/rank0_m.pickle"},
+		"0:iteration_10/rank0_m.pickle 1:iteration_10/rank1_m.pickle",
+		[]string{"1 file of the same job at 1 other step is left out"},
+		2,
+	},
+	{
+		"a death before any step",
+		[]string{"iteration_30/rank0_m.pickle", "iteration_30/rank1_m.pickle", "iteration_12_exit/rank1_m.pickle"},
+		"1:iteration_12_exit/rank1_m.pickle",
+		[]string{"2 files of the same job at 1 other step are left out", "no file for rank 0"},
+		2,
+	},
+	{
+		"the newest of each rank",
+		[]string{"20260131-1200/a_rank0_pid1.pickle", "20260131-1201/a_rank1_pid2.pickle", "20260130-0900/a_rank0_pid9.pickle"},
+		"0:20260131-1200/a_rank0_pid1.pickle 1:20260131-1201/a_rank1_pid2.pickle",
+		[]string{"1 file of the same ranks is older and left out"},
+		1,
+	},
+	{"two jobs", []string{"a_rank0.pickle", "b_rank0.pickle", "b_rank1.pickle"}, "0:b_rank0.pickle 1:b_rank1.pickle", nil, 2},
+	{"no ranks, no numbers", []string{"before.pickle", "after.pickle"}, "-1:after.pickle", nil, 2},
+}
+
 func TestGroupFiles(t *testing.T) {
-	tests := []struct {
-		name  string
-		paths []string
-		best  string
-		notes []string
-		sets  int
-	}{
-		{"one", []string{"a.pickle"}, "-1:a.pickle", nil, 1},
-		{
-			"ranks out of order",
-			[]string{"s_rank10.pickle", "s_rank9.pickle", "s_rank2.pickle"},
-			"2:s_rank2.pickle 9:s_rank9.pickle 10:s_rank10.pickle",
-			[]string{"no file for rank 0, 1, 3, 4, 5, 6, 7, 8"},
-			1,
-		},
-		{"last number without gaps", []string{"s_1.pickle", "s_0.pickle"}, "0:s_0.pickle 1:s_1.pickle", []string{"the last number of each name is taken for its rank"}, 1},
-		{"last number with gaps is a step", []string{"s_100.pickle", "s_200.pickle"}, "-1:s_200.pickle", []string{"1 file of the same job at 1 other step is left out"}, 2},
-		{"last number alone", []string{"s_3.pickle"}, "-1:s_3.pickle", nil, 1},
-		{
-			"the last step",
-			[]string{"iteration_10/rank0_m.pickle", "iteration_10/rank1_m.pickle", "iteration_20/rank0_m.pickle", "iteration_20/rank1_m.pickle"},
-			"0:iteration_20/rank0_m.pickle 1:iteration_20/rank1_m.pickle",
-			[]string{"2 files of the same job at 1 other step are left out"},
-			2,
-		},
-		{
-			"the last step that has all ranks",
-			[]string{"iteration_10/rank0_m.pickle", "iteration_10/rank1_m.pickle", "iteration_20/rank0_m.pickle"},
-			"0:iteration_10/rank0_m.pickle 1:iteration_10/rank1_m.pickle",
-			[]string{"1 file of the same job at 1 other step is left out"},
-			2,
-		},
-		{
-			"a death before any step",
-			[]string{"iteration_30/rank0_m.pickle", "iteration_30/rank1_m.pickle", "iteration_12_exit/rank1_m.pickle"},
-			"1:iteration_12_exit/rank1_m.pickle",
-			[]string{"2 files of the same job at 1 other step are left out", "no file for rank 0"},
-			2,
-		},
-		{
-			"the newest of each rank",
-			[]string{"20260131-1200/a_rank0_pid1.pickle", "20260131-1201/a_rank1_pid2.pickle", "20260130-0900/a_rank0_pid9.pickle"},
-			"0:20260131-1200/a_rank0_pid1.pickle 1:20260131-1201/a_rank1_pid2.pickle",
-			[]string{"1 file of the same ranks is older and left out"},
-			1,
-		},
-		{"two jobs", []string{"a_rank0.pickle", "b_rank0.pickle", "b_rank1.pickle"}, "0:b_rank0.pickle 1:b_rank1.pickle", nil, 2},
-		{"no ranks, no numbers", []string{"before.pickle", "after.pickle"}, "-1:after.pickle", nil, 2},
-	}
-	for _, tt := range tests {
+	for _, tt := range groupTests {
 		t.Run(tt.name, func(t *testing.T) {
 			files := infos(tt.paths...)
 			sets := GroupFiles(files)

@@ -27,14 +27,14 @@ var (
 
 // mask takes what it can from one part of a path and returns the part with "#" in
 // place of what was taken.
-func (n *FileName) mask(part string) string {
+func (n *fileName) mask(part string) string {
 	if exitWord.MatchString(part) {
-		n.Exit = true
+		n.exit = true
 		part = strings.Trim(exitWord.ReplaceAllString(part, "_"), "_.-")
 	}
 	if at := stampWord.FindStringIndex(part); at != nil {
-		if n.Stamp == "" {
-			n.Stamp = sortable(part[at[0]:at[1]])
+		if n.stamp == "" {
+			n.stamp = sortable(part[at[0]:at[1]])
 		}
 		part = part[:at[0]] + "#" + part[at[1]:]
 	}
@@ -46,9 +46,9 @@ func (n *FileName) mask(part string) string {
 
 // setStep keeps the step of the innermost part of the path that has one; in a name
 // such as epoch_1_step_20 the last word counts.
-func (n *FileName) setStep(v int64) {
+func (n *fileName) setStep(v int64) {
 	if !n.stepKnown {
-		n.Step = v
+		n.step = v
 	}
 }
 
@@ -65,13 +65,13 @@ func maskAll(part string, re *regexp.Regexp, set func(int64)) string {
 }
 
 // maskPair takes rank and step where one pattern has both.
-func (n *FileName) maskPair(part string) string {
+func (n *fileName) maskPair(part string) string {
 	for _, re := range []*regexp.Regexp{rankBatch, rankStep} {
 		at := re.FindStringSubmatchIndex(part)
-		if at == nil || n.Rank >= 0 {
+		if at == nil || n.rank >= 0 {
 			continue
 		}
-		n.Rank, n.Step = int(number(part[at[2]:at[3]])), number(part[at[4]:at[5]])
+		n.rank, n.step = int(number(part[at[2]:at[3]])), number(part[at[4]:at[5]])
 		return part[:at[2]] + "#" + part[at[3]:at[4]] + "#" + part[at[5]:]
 	}
 	return part
@@ -79,10 +79,10 @@ func (n *FileName) maskPair(part string) string {
 
 // maskRank passes over ranks within a node or a group (local_rank, tp_rank) where
 // another rank is there. A folder's rank is replaced too when the file has told it already.
-func (n *FileName) maskRank(part string) string {
+func (n *fileName) maskRank(part string) string {
 	if at := rankNumber(part); at != nil {
-		if n.Rank < 0 {
-			n.Rank = int(number(part[at[0]:at[1]]))
+		if n.rank < 0 {
+			n.rank = int(number(part[at[0]:at[1]]))
 		}
 		return part[:at[0]] + "#" + part[at[1]:]
 	}
@@ -91,8 +91,8 @@ func (n *FileName) maskRank(part string) string {
 		if at == nil {
 			continue
 		}
-		if v := int(number(part[at[2]:at[3]])); n.Rank < 0 || n.Rank == v {
-			n.Rank = v
+		if v := int(number(part[at[2]:at[3]])); n.rank < 0 || n.rank == v {
+			n.rank = v
 			return part[:at[2]] + "#" + part[at[3]:]
 		}
 	}

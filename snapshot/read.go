@@ -86,9 +86,6 @@ func (o *Options) name() string {
 	return o.Name
 }
 
-// maxBytes is the limit on the unpacked file, 0 for none.
-func (o *Options) maxBytes() int64 { return o.MaxBytes }
-
 // named puts the file's name before an error that has none.
 func named(opt Options, err error) error {
 	var other *NotRecordingError
@@ -105,9 +102,9 @@ func readContent(s *stream, id Identity, opt Options) (*Recording, error) {
 	case ContentPickle:
 		return readPickle(s, opt)
 	case ContentJSON:
-		return readJSON(TextReader(s.Reader, id.Encoding), opt)
+		return readJSON(textReader(s.Reader, id.encoding), opt)
 	case ContentHTML:
-		return readHTML(TextReader(s.Reader, id.Encoding), id, opt)
+		return readHTML(textReader(s.Reader, id.encoding), id, opt)
 	default:
 		head, _ := s.Peek(IdentifyBytes)
 		return nil, refusal(id, head, opt)
@@ -221,7 +218,7 @@ func readHTML(r io.Reader, id Identity, opt Options) (*Recording, error) {
 // readWithin reads what a page holds, packed or not. A page within the page is
 // refused: pages within each other could go on for ever.
 func readWithin(data io.Reader, opt Options) (*Recording, error) {
-	s, err := newStream(data, opt.maxBytes(), false)
+	s, err := newStream(data, opt.MaxBytes, false)
 	if err != nil {
 		return nil, err
 	}

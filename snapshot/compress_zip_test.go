@@ -1,0 +1,80 @@
+package snapshot
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"strings"
+	"testing"
+)
+
+// zipOf packs files into an archive; an odd name is a folder's.
+func zipOf(t testing.TB, method uint16, names ...string) []byte {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, name := range names {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "/") {
+			if _, err := f.Write(sample(1 << 20)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// storedZip is an archive of one file that is not packed, its size in the header.
+func storedZip(data []byte) []byte {
+	h := make([]byte, zipHeaderLen)
+	copy(h, zipLocal)
+	binary.LittleEndian.PutUint32(h[14:], crc32.ChecksumIEEE(data))
+	binary.LittleEndian.PutUint32(h[18:], uint32(len(data)))
+	binary.LittleEndian.PutUint32(h[22:], uint32(len(data)))
+	h[26] = 1
+	return append(append(append(h, 'a'), data...), "PK\x01\x02 the directory"...)
+}
+
+func TestStreamZip(t *testing.T) {
+	want := sample(1 << 20)
+	deflated := zipOf(t, zip.Deflate, "runs/", "runs/snapshot.pickle", "other.pickle")
+	wrong := bytes.Clone(deflated)
+	wrong[bytes.Index(wrong, []byte(zipDescriptor))+4] ^= 1
+	encrypted := bytes.Clone(storedZip(want))
+	encrypted[6] |= zipEncrypted
+	tests := []struct {
+		name string
+		in   []byte
+		want []byte
+		err  string
+	}{
+		{"deflated", deflated, want, ""},
+		{"stored", storedZip(want), want, ""},
+		{"wrong checksum", wrong, want, "checksum"},
+		{"breaks off", deflated[:len(deflated)/4], nil, "breaks off"},
+		{"stored, breaks off", storedZip(want)[:1000], want[:1000-zipHeaderLen-1], "breaks off"},
+		{"encrypted", encrypted, nil, "encrypted"},
+		{"no size", zipOf(t, zip.Store, "a"), nil, "method 0, which is not supported"},
+		{"only a folder", zipOf(t, zip.Store, "a/"), nil, "no file in the archive"},
+	}
+	for _, tt := range tests {
+		got, _, err := readStream(bytes.NewReader(tt.in), 0)
+		if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.err)
+		}
+		if tt.want != nil && !bytes.Equal(got, tt.want) {
+			t.Errorf("%s: %d bytes, want %d", tt.name, len(got), len(tt.want))
+		}
+	}
+	for name, head := range map[string]string{"checkpoint": torchZipHead, "arrays": npzHead, "document": strings.Replace(otherZipHead, "snapshot.pickle", "META-INF/MANIFE", 1)} {
+		if _, compression, err := readStream(strings.NewReader(head), 0); compression != "" || err != nil {
+			t.Errorf("%s: compression %q, %v", name, compression, err)
+		}
+	}
+}
