@@ -80,7 +80,7 @@ func (d *SimDevice) Total() int64 { return d.total }
 // Free returns what can still be had.
 func (d *SimDevice) Free() int64 { return d.free }
 
-// Malloc takes memory.
+// Malloc takes size bytes and returns where they are; false where fewer are free.
 func (d *SimDevice) Malloc(size int64) (uint64, bool) {
 	if size > d.free {
 		return 0, false
@@ -92,7 +92,7 @@ func (d *SimDevice) Malloc(size int64) (uint64, bool) {
 	return d.address(size), true
 }
 
-// Release gives it back.
+// Release gives back what a Malloc returned.
 func (d *SimDevice) Release(addr uint64, size int64) {
 	d.free += size
 	if d.order == LikeDriver {
@@ -100,13 +100,13 @@ func (d *SimDevice) Release(addr uint64, size int64) {
 	}
 }
 
-// Reserve returns addresses that were never used before.
+// Reserve returns addresses that were never used before. It never fails.
 func (d *SimDevice) Reserve(size int64) (uint64, bool) { return d.address(size), true }
 
 // Unreserve does nothing: there are always more addresses.
 func (d *SimDevice) Unreserve(uint64, int64) {}
 
-// Map takes memory for reserved addresses.
+// Map takes size bytes for reserved addresses; false where fewer are free.
 func (d *SimDevice) Map(_ uint64, size int64) bool {
 	if size > d.free {
 		return false
@@ -115,11 +115,11 @@ func (d *SimDevice) Map(_ uint64, size int64) bool {
 	return true
 }
 
-// Unmap gives it back.
+// Unmap gives back size bytes that Map took.
 func (d *SimDevice) Unmap(_ uint64, size int64) { d.free += size }
 
-// Claim takes memory that is in use at the start. What is handed out later lies
-// above it, or below.
+// Claim takes mapped bytes that are in use at the start, and the reserved bytes of
+// addresses from addr on. What is handed out later lies above them, or below.
 func (d *SimDevice) Claim(addr uint64, mapped, reserved int64) {
 	d.free -= mapped
 	if addr >= roomBelow {

@@ -116,16 +116,24 @@ func (a *Allocator) addSpace(h int32, addr uint64, size int64) int32 {
 // isolate cuts the range out of block id, which is free or unmapped and holds
 // it, and returns its block, in no set; what is before and behind stays listed.
 func (a *Allocator) isolate(id BlockID, addr uint64, size int64) BlockID {
-	a.unlist(id)
-	if front := int64(addr - a.blocks[id].addr); front > 0 {
-		rest := a.cutTail(id, front)
-		a.list(id)
-		id = rest
-	}
+	id = a.cutFront(id, addr)
 	if a.blocks[id].size > size {
 		a.list(a.cutTail(id, size))
 	}
 	return id
+}
+
+// cutFront returns the block, in no set, of what block id has from addr on; what is
+// before stays listed.
+func (a *Allocator) cutFront(id BlockID, addr uint64) BlockID {
+	a.unlist(id)
+	front := int64(addr - a.blocks[id].addr)
+	if front == 0 {
+		return id
+	}
+	rest := a.cutTail(id, front)
+	a.list(id)
+	return rest
 }
 
 // SegmentUnmap takes memory away from an expandable segment. ErrOverlap tells
@@ -302,12 +310,7 @@ func (a *Allocator) placeAt(addr uint64, size, requested int64) (BlockID, error)
 	if room < requested {
 		return None, ErrOverlap
 	}
-	a.unlist(id)
-	if front := int64(addr - a.blocks[id].addr); front > 0 {
-		rest := a.cutTail(id, front)
-		a.list(id)
-		id = rest
-	}
+	id = a.cutFront(id, addr)
 	a.handOut(id, min(size, room), requested)
 	return id, nil
 }

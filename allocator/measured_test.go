@@ -25,8 +25,6 @@ type measured struct {
 	PeakAllocated int64  `json:"peak_allocated"`
 	PeakReserved  int64  `json:"peak_reserved"`
 	Retries       int    `json:"alloc_retries"`
-	DeviceAllocs  int    `json:"device_allocs"`
-	DeviceFrees   int    `json:"device_frees"`
 }
 
 // undetermined lists runs that depend on the driver's addresses: among equal free

@@ -69,8 +69,8 @@ func (s *Simulator) RetainPool(pool PoolID) {
 	p.users++
 }
 
-// ReleasePool tells that one of them is gone. Without users, a pool's free memory
-// is released with that of the default pool.
+// ReleasePool tells that a graph or MemPool object that RetainPool told of is gone.
+// Without users, a pool's free memory is released with that of the default pool.
 func (s *Simulator) ReleasePool(pool PoolID) { s.pools.get(pool).users-- }
 
 // EnterPool tells that a graph capture into a pool, or use_mem_pool, begins.
@@ -78,7 +78,8 @@ func (s *Simulator) EnterPool(pool PoolID, capture bool) {
 	s.pools.active = append(s.pools.active, use{pool, capture})
 }
 
-// LeavePool tells that it ended. The last to enter leaves first.
+// LeavePool tells that a capture into a pool, or use_mem_pool, ended: of several, the
+// one that began last.
 func (s *Simulator) LeavePool(pool PoolID) {
 	active := s.pools.active
 	for i := len(active) - 1; i >= 0; i-- {

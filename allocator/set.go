@@ -1,6 +1,9 @@
 package allocator
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
 
 // leafCap is the number of entries in a full leaf: moving half of one (1.5 KiB)
 // costs about as much as finding the place, and a set of 10^6 entries has a
@@ -218,7 +221,7 @@ func (s *set) all(f func(id int32)) {
 
 // build makes the set from entries in any order.
 func (s *set) build(entries []entry) {
-	sort.Slice(entries, func(i, j int) bool { return entries[i].below(entries[j].hi, entries[j].lo) })
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.hi, b.hi), cmp.Compare(a.lo, b.lo)) })
 	*s = set{}
 	for len(entries) > 0 {
 		k := min(leafCap/2, len(entries))

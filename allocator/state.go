@@ -1,8 +1,9 @@
 package allocator
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 )
 
 // BlockState is what a block's memory is used for.
@@ -107,7 +108,7 @@ func (a *Allocator) Segments() []SegmentInfo {
 			out = a.appendSegment(out, &a.segments[i])
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Addr < out[j].Addr })
+	slices.SortFunc(out, func(x, y SegmentInfo) int { return cmp.Compare(x.Addr, y.Addr) })
 	return out
 }
 
