@@ -6,6 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+.NOTPARALLEL: # each step needs the processors for itself
 
 VERSION  := $(shell git describe --tags --dirty 2>/dev/null)
 LDFLAGS  := -s -w $(if $(VERSION),-X main.version=$(VERSION))
@@ -62,8 +63,8 @@ accept: build ## compare with recordings of real runs, where they are at hand
 	scripts/accept $(SHARED)
 
 .PHONY: bench
-bench: ## all benchmarks, with memory
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## all benchmarks, each below its budget
+	scripts/bench
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (30s)
