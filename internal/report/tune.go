@@ -59,6 +59,17 @@ func (v *Tuning) style() term.Style {
 
 // answer is the result in a sentence or two.
 func (v *Tuning) answer() string {
+	text := v.verdict()
+	for _, p := range v.Tuner.Programs {
+		if s := p.TL.Start; s.Reserved > 0 {
+			return text + fmt.Sprintf(" This is about the recorded part alone: it begins in the middle of the run, with %s reserved for %s that were allocated.",
+				units.FormatBytes(s.Reserved), units.FormatBytes(s.Allocated))
+		}
+	}
+	return text
+}
+
+func (v *Tuning) verdict() string {
 	a := v.Advice
 	if a == nil {
 		return v.comparison()
@@ -337,7 +348,12 @@ func stackOf(g *tune.Program, event int) []snapshot.Frame {
 
 func (p *page) tuneAdvice(v *Tuning) {
 	a := v.Advice
-	if a == nil || a.Verdict == tune.Keep {
+	if a == nil {
+		return
+	}
+	if a.Verdict == tune.Keep {
+		p.heading("How sure")
+		p.text(2, fmt.Sprintf("%s. %s.", capital(a.Confidence.String()), capital(strings.Join(a.Why, "; "))))
 		return
 	}
 	p.heading("What to do")
@@ -361,7 +377,7 @@ func (v *Tuning) savings() string {
 	best, was := v.Advice.Best, v.Advice.Recorded
 	text := fmt.Sprintf("needs %s instead of %s (%s less)", units.FormatBytes(best.SmallestLimit()), units.FormatBytes(was.SmallestLimit()), units.FormatShare(v.Advice.SavesBytes, was.SmallestLimit()))
 	if was.Lives() {
-		text += fmt.Sprintf("; reserves %s instead of %s in the room there is", units.FormatBytes(best.PeakReserved()), units.FormatBytes(was.PeakReserved()))
+		text += fmt.Sprintf("; reserves %s instead of %s in the room there is", units.FormatBytes(best.Reserves()), units.FormatBytes(was.Reserves()))
 	}
 	return text
 }

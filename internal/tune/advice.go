@@ -43,9 +43,9 @@ const (
 
 // better tells whether a result is worth a change.
 func better(a, was *Result) bool {
-	limit, reserved := was.SmallestLimit()-a.SmallestLimit(), was.PeakReserved()-a.PeakReserved()
+	limit, reserved := was.SmallestLimit()-a.SmallestLimit(), was.Reserves()-a.Reserves()
 	return limit >= max(worthBytes, was.SmallestLimit()/worthLimit) ||
-		reserved >= max(worthBytes, was.PeakReserved()/worthReserved) ||
+		reserved >= max(worthBytes, was.Reserves()/worthReserved) ||
 		was.Cost().Retries > a.Cost().Retries
 }
 
@@ -180,7 +180,7 @@ func (t *Tuner) Finding(a Advice) (f rules.Finding, ok bool) {
 	}
 	f.Evidence = []string{
 		fmt.Sprintf("smallest limit under which the run lives: %s against %s", units.FormatBytes(best.SmallestLimit()), units.FormatBytes(was.SmallestLimit())),
-		fmt.Sprintf("peak reserved: %s against %s", units.FormatBytes(best.PeakReserved()), units.FormatBytes(was.PeakReserved())),
+		fmt.Sprintf("peak reserved: %s against %s", units.FormatBytes(best.Reserves()), units.FormatBytes(was.Reserves())),
 		fmt.Sprintf("retries: %d against %d", best.Retries(), was.Retries()),
 	}
 	f.Remedies = []rules.Remedy{{Do: Export(t.Version, best.Conf), Effect: f.Title, Bytes: a.SavesBytes}}

@@ -38,7 +38,7 @@ func (t *Tuner) compare(a, b *Result, least int64) int {
 		cmp.Compare(a.Cost().Retries, b.Cost().Retries),
 		cmp.Compare(t.stallClass(a), t.stallClass(b)),
 		cmp.Compare(len(a.Given), len(b.Given)),
-		cmp.Compare(a.PeakReserved(), b.PeakReserved()),
+		cmp.Compare(a.Reserves(), b.Reserves()),
 		cmp.Compare(a.SmallestLimit(), b.SmallestLimit()),
 		cmp.Compare(a.Conf, b.Conf),
 	)
@@ -116,6 +116,16 @@ func (r *Result) SmallestLimit() (most int64) {
 func (r *Result) PeakReserved() (most int64) {
 	for i := range r.Runs {
 		most = max(most, r.Runs[i].PeakReserved)
+	}
+	return most
+}
+
+// Reserves is the highest peak of reserved memory, by which settings are compared: where a
+// recording begins in the middle of a run, memory at its beginning is placed anew under
+// each, the recorded ones too.
+func (r *Result) Reserves() (most int64) {
+	for i := range r.Runs {
+		most = max(most, r.Runs[i].anew)
 	}
 	return most
 }

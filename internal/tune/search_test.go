@@ -111,7 +111,7 @@ func TestRank(t *testing.T) {
 		r := Result{Setting: Setting{Conf: conf}, Runs: []Run{{Program: &Program{TL: newTrace().add(snapshot.Alloc, 1<<40, 512, "").timeline()}}}}
 		r.Given = make([]string, options)
 		v := &r.Runs[0]
-		v.SmallestLimitBytes, v.cost, v.PeakReserved = limit, c, reserved
+		v.SmallestLimitBytes, v.cost, v.PeakReserved, v.anew = limit, c, reserved, reserved
 		if !lives {
 			v.Failed = &Failure{}
 		}

@@ -75,6 +75,7 @@ type Run struct {
 	AtLimit            Price // what living under it takes
 
 	cost Cost
+	anew int64 // the peak of reserved memory from a beginning that all settings share
 }
 
 // Price is what it takes to live under a limit.
@@ -119,7 +120,11 @@ func (t *Tuner) simulateOn(p *Program, s *Setting, room Room, mode Mode, dev all
 func (t *Tuner) try(p *Program, s *Setting) Run {
 	r := Run{Program: p, Config: t.Room.config(s), Mode: t.mode(p, s)}
 	r.Outcome = t.simulate(p, s, t.Room, r.Mode)
-	r.cost = costOf(&r.Outcome)
+	r.cost, r.anew = costOf(&r.Outcome), r.PeakReserved
+	if r.Mode == Warm {
+		out := t.simulate(p, s, t.Room, Cold)
+		r.anew = out.PeakReserved
+	}
 	return r
 }
 
