@@ -83,7 +83,11 @@ func (t *Tuner) confidence(best, recorded *Result) (c rules.Confidence, why []st
 			lower(rules.Medium, "the recording begins in the middle of a run: how %s that were allocated there would have lain is not known", units.FormatBytes(p.TL.Start.Allocated))
 		}
 		if s := r.Spread; s.Runs > 0 && (s.High-s.Low)*equalShare > s.High {
-			lower(rules.Medium, "the peak depends on the order of addresses: %s to %s", units.FormatBytes(s.Low), units.FormatBytes(s.High))
+			on := "the order of addresses"
+			if s.Runs > s.OfOrders {
+				on += " or on how memory lay at the beginning"
+			}
+			lower(rules.Medium, "the peak depends on %s: %s to %s", on, units.FormatBytes(s.Low), units.FormatBytes(s.High))
 		}
 		if s := r.Spread; s.Lives > 0 && s.Lives < s.Runs {
 			lower(rules.Low, "it fits in %d of %d orders of addresses", s.Lives, s.Runs)
