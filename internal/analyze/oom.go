@@ -136,7 +136,7 @@ func fatal(e *snapshot.Events, i int) (allocsAfter int, died bool) {
 // examine takes stock of memory at the failure at event i and names its cause.
 func examine(tl *timeline.Timeline, i int) *OOM {
 	e := tl.Dev.Events.At(i)
-	o := &OOM{Event: i, RequestBytes: e.SizeBytes, Stream: e.Stream, Stack: e.Stack, DeviceFreeBytes: int64(e.Addr), Now: tl.TotalsAt(i)}
+	o := &OOM{Event: i, RequestBytes: e.SizeBytes, Stream: e.Stream, Stack: e.Stack, DeviceFreeBytes: deviceFree(e), Now: tl.TotalsAt(i)}
 	o.Small = e.SizeBytes <= 1<<20
 	o.SegmentBytes = tl.Config.SegmentSize(e.SizeBytes)
 	if tl.Dev.Events.HasPools {
@@ -178,13 +178,14 @@ func (o *OOM) judge() {
 // above it, and each failed request would have.
 func inferCap(tl *timeline.Timeline, events []int) Cap {
 	c := Cap{Kind: DeviceCap, LowBytes: tl.Peak.Reserved.Bytes}
-	for _, i := range events {
+	reserved := reservedAt(tl, events)
+	for k, i := range events {
 		e := tl.Dev.Events.At(i)
 		need := tl.Config.SegmentSize(e.SizeBytes)
-		if int64(e.Addr) < need {
+		if deviceFree(e) < need {
 			continue // the device itself was full
 		}
-		high := tl.TotalsAt(i).Reserved + need
+		high := reserved[k] + need
 		if high <= c.LowBytes {
 			continue // the cap was raised later, or is not a fixed one
 		}
@@ -193,9 +194,24 @@ func inferCap(tl *timeline.Timeline, events []int) Cap {
 		}
 	}
 	if c.Kind == DeviceCap {
-		last := tl.Dev.Events.At(events[len(events)-1])
-		c.LowBytes = tl.TotalsAt(events[len(events)-1]).Reserved
-		c.HighBytes = c.LowBytes + int64(last.Addr)
+		last := len(events) - 1
+		c.LowBytes = reserved[last]
+		c.HighBytes = c.LowBytes + deviceFree(tl.Dev.Events.At(events[last]))
 	}
 	return c
+}
+
+// deviceFree is what the driver had left at a failure. The file can hold any number.
+func deviceFree(e snapshot.Event) int64 { return int64(min(e.Addr, snapshot.MaxSizeBytes)) }
+
+// reservedAt returns what was reserved after each of the events, which ascend. A run at
+// its limit can have thousands of failures: one walk serves them all.
+func reservedAt(tl *timeline.Timeline, events []int) []int64 {
+	list := make([]int64, 0, len(events))
+	tl.Walk(events[0], events[len(events)-1]+1, func(i int, now timeline.Totals) {
+		if i == events[len(list)] {
+			list = append(list, now.Reserved)
+		}
+	})
+	return list
 }
