@@ -171,17 +171,24 @@ func (a *Allocator) choose(h int32, size int64) (BlockID, cursor) {
 	return b, at
 }
 
+// maxLooks bounds the searches that look at free blocks or holes one by one. PyTorch's
+// have no bound, and real runs come to tens; a hostile trace could have 10^6 of them for
+// each of 10^6 requests.
+const maxLooks = 1024
+
 // mappedRoom returns the free block that growing would end in without mapping
 // anything: where the best fit was refused (a request below max_split_size_mb, a
 // block above it), the allocator asks for more of the segment, and the free block
 // before the first unmapped range that has room may be large enough by itself.
 func (a *Allocator) mappedRoom(h int32, size int64) BlockID {
 	hp := a.heaps[h]
-	for at := hp.unmapped.ceil(0, 0); ; at = hp.unmapped.next(at) {
+	at := hp.unmapped.ceil(0, 0)
+	for range maxLooks {
 		b := BlockID(hp.unmapped.at(at))
 		if b == None {
 			return None
 		}
+		at = hp.unmapped.next(at)
 		p := a.blocks[b].prev
 		if p == None {
 			continue // a replay's space reaches down to 0; PyTorch's begins with what was mapped first
@@ -196,6 +203,7 @@ func (a *Allocator) mappedRoom(h int32, size int64) BlockID {
 			return None
 		}
 	}
+	return None
 }
 
 // bestFit returns the smallest free block of heap h that may serve a rounded
@@ -222,7 +230,7 @@ func (a *Allocator) bestFit(h *heap, size int64) (BlockID, cursor) {
 // could grow counts as large as it could become, so that holes are filled first.
 // With expandable segments turned off since, such blocks are passed over.
 func (a *Allocator) pickExpandable(h *heap, id BlockID, at cursor) (BlockID, cursor) {
-	for {
+	for range maxLooks {
 		after := h.free.next(at)
 		next := BlockID(h.free.at(after))
 		if !h.expandable {
@@ -234,6 +242,10 @@ func (a *Allocator) pickExpandable(h *heap, id BlockID, at cursor) (BlockID, cur
 		}
 		id, at = next, after
 	}
+	if !h.expandable {
+		return None, at
+	}
+	return id, at
 }
 
 // extent is how large a block could become without moving.

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/ullage-dev/ullage/allocator"
@@ -25,15 +26,26 @@ type recordedDevice struct {
 
 type placed struct{ from, to uint64 }
 
+// maxAddresses is how many segments of one size a recording may have for their addresses
+// to be tried one by one. The largest of our runs has 700 in all.
+const maxAddresses = 4096
+
 // addressesOf returns the addresses of native segments in a recording, by size and in
-// order of time, each once.
+// order of time, each once; of a size of which there are too many, none.
 func addressesOf(tl *timeline.Timeline) map[int64][]uint64 {
+	type place struct {
+		addr uint64
+		size int64
+	}
+	seen := make(map[place]bool)
 	bySize := make(map[int64][]uint64)
 	for _, g := range tl.Segments {
-		if !g.Expandable && g.From >= 0 && !slices.Contains(bySize[g.SizeBytes], g.Addr) {
+		if p := (place{g.Addr, g.SizeBytes}); !g.Expandable && g.From >= 0 && !seen[p] {
+			seen[p] = true
 			bySize[g.SizeBytes] = append(bySize[g.SizeBytes], g.Addr)
 		}
 	}
+	maps.DeleteFunc(bySize, func(_ int64, list []uint64) bool { return len(list) > maxAddresses })
 	return bySize
 }
 
