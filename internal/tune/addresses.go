@@ -27,7 +27,7 @@ type recordedDevice struct {
 type placed struct{ from, to uint64 }
 
 // maxAddresses is how many segments of one size a recording may have for their addresses
-// to be tried one by one. The largest of our runs has 700 in all.
+// to be tried one by one. Real runs have hundreds in all.
 const maxAddresses = 4096
 
 // addressesOf returns the addresses of native segments in a recording, by size and in
