@@ -7,7 +7,7 @@ const limitStep = 2 << 20
 // Tolerances of a search for the smallest limit.
 const (
 	exactly tolerance = 0
-	roughly tolerance = 100 // 1 %: enough to rank candidates
+	roughly tolerance = 50 // 2 %: enough to rank candidates in classes of 5 %
 )
 
 // tolerance is a part in so many of a limit; 0 is none.
@@ -28,7 +28,7 @@ func (x tolerance) of(limit int64) int64 {
 // memory as it lay can be more than the limit.
 func (t *Tuner) smallest(r *Run, s *Setting, within tolerance) {
 	free := r.Outcome
-	if r.Mode == Warm || t.Room.Bytes() > 0 || r.Config.LimitBytes > 0 || !r.Lives() {
+	if r.Mode == Warm || !r.unhindered() {
 		free = t.simulate(r.Program, s, t.Room.with(boundless), r.Mode.anew())
 	}
 	if !free.Lives() {
@@ -48,6 +48,10 @@ func (t *Tuner) smallest(r *Run, s *Setting, within tolerance) {
 	}
 	r.SmallestLimitBytes, r.ToleranceBytes = high, high-low
 }
+
+// unhindered tells whether a run would have been the same without a limit: it never gave
+// anything back.
+func (r *Run) unhindered() bool { return r.Lives() && r.Calls.Frees+r.Calls.Unmaps == 0 }
 
 // bracket returns a limit under which the run cannot live, and one under which it does.
 // It goes up from what is alive at once, for a run that dies ends early, and most
@@ -88,8 +92,8 @@ func (t *Tuner) mayNeedLess(r *Run) bool {
 	return r.Program.Notes.Workspaces > 0 || t.Room.LimitBytes > 0 && r.Config.Expandable
 }
 
-// firstStep is the first step up, a part in so many: 1 %.
-const firstStep = 100
+// firstStep is the first step up, a part in so many: 2 %.
+const firstStep = 50
 
 // livesIn tells whether a run lives under a limit. The last that it does is the smallest
 // that was tried so far.
