@@ -180,6 +180,40 @@ func TestOwner(t *testing.T) {
 	}
 }
 
+// TestChoice asks without taking: the best fit of what was free before the last segment
+// came.
+func TestChoice(t *testing.T) {
+	a := New(Config{})
+	choice := func(size int64) uint64 {
+		t.Helper()
+		addr, ok := a.Choice(size, 0, PoolID{})
+		if ok != (addr != 0) {
+			t.Errorf("Choice(%d) = %#x, %v", size, addr, ok)
+		}
+		return addr
+	}
+	if err := a.SegmentAlloc(base, 20*mib, 0, PoolID{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := choice(4 * mib); got != 0 {
+		t.Errorf("what was just got from the driver is chosen: %#x", got)
+	}
+	place(t, a, base, 4*mib)
+	if err := a.SegmentAlloc(base+64*mib, 20*mib, 0, PoolID{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		size int64
+		want uint64
+	}{{4 * mib, base + 4*mib}, {17 * mib, 0}, {512, 0}, {-1, 0}, {maxBytes + 1, 0}} {
+		if got := choice(tc.size); got != tc.want {
+			t.Errorf("Choice(%d) = %#x, want %#x", tc.size, got, tc.want)
+		}
+	}
+	place(t, a, base+64*mib, 17*mib) // the choice took nothing away from the request
+	check(t, a)
+}
+
 func TestLoadRefuses(t *testing.T) {
 	seg := func(blocks ...BlockInfo) []SegmentInfo {
 		return []SegmentInfo{{Addr: base, SizeBytes: 20 * mib, Blocks: blocks}}

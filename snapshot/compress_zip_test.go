@@ -41,6 +41,21 @@ func storedZip(data []byte) []byte {
 	return append(append(append(h, 'a'), data...), "PK\x01\x02 the directory"...)
 }
 
+// zip64Of is storedZip with its size in an extra field, behind another, as archivers that
+// write to a pipe have it for any size.
+func zip64Of(data []byte) []byte {
+	le := binary.LittleEndian
+	extra := []byte{'U', 'T', 1, 0, 7, 1, 0, 16, 0}
+	extra = le.AppendUint64(extra, uint64(len(data)))
+	extra = le.AppendUint64(extra, uint64(len(data)))
+	whole := storedZip(data)
+	head, rest := bytes.Clone(whole[:zipHeaderLen+1]), whole[zipHeaderLen+1:]
+	le.PutUint32(head[18:], 0xffffffff)
+	le.PutUint32(head[22:], 0xffffffff)
+	le.PutUint16(head[28:], uint16(len(extra)))
+	return append(append(head, extra...), rest...)
+}
+
 func TestStreamZip(t *testing.T) {
 	want := sample(1 << 20)
 	deflated := zipOf(t, zip.Deflate, "runs/", "runs/snapshot.pickle", "other.pickle")
@@ -56,6 +71,7 @@ func TestStreamZip(t *testing.T) {
 	}{
 		{"deflated", deflated, want, ""},
 		{"stored", storedZip(want), want, ""},
+		{"stored, size of 64 bits", zip64Of(want), want, ""},
 		{"wrong checksum", wrong, want, "checksum"},
 		{"breaks off", deflated[:len(deflated)/4], nil, "breaks off"},
 		{"stored, breaks off", storedZip(want)[:1000], want[:1000-zipHeaderLen-1], "breaks off"},

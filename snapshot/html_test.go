@@ -198,3 +198,13 @@ func ExampleNotRecordingError() {
 	fmt.Println(err)
 	// Output: model.pt: not a recording of GPU memory: this is a PyTorch checkpoint (torch.save)
 }
+
+// TestPageWithinPage: pages within each other could go on for ever.
+func TestPageWithinPage(t *testing.T) {
+	inner := packers["gzip"](t, []byte(pageOf(fakePickle(100), "")))
+	_, err := Read(strings.NewReader(pageOf(inner, "")), Options{Name: "viz.html"})
+	var not *NotRecordingError
+	if !errors.As(err, &not) || !strings.Contains(err.Error(), "viz.html: not a recording of GPU memory: this is a web page within a web page") {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -197,3 +197,40 @@ func TestFindFiles(t *testing.T) {
 		t.Errorf("absent folder: error %v", err)
 	}
 }
+
+// TestFindFilesLimits: a folder that is not a job's, such as a home directory.
+func TestFindFilesLimits(t *testing.T) {
+	deep := fstest.MapFS{"job/rank0.pickle": {Data: []byte(recording4)}}
+	deep["job/"+strings.Repeat("d/", maxFolderDepth-1)+"in.pickle"] = &fstest.MapFile{Data: []byte(recording4)}
+	deep["job/"+strings.Repeat("d/", maxFolderDepth)+"out.pickle"] = &fstest.MapFile{Data: []byte(recording4)}
+	found, err := FindFiles(deep, "job")
+	if err != nil || len(found.Files) != 2 {
+		t.Errorf("%d folders deep: found %+v, %v", maxFolderDepth, found, err)
+	}
+	many := fstest.MapFS{}
+	for i := range maxFolderFiles + 1 {
+		many[fmt.Sprintf("home/%d", i)] = &fstest.MapFile{}
+	}
+	var large *TooLargeError
+	if _, err := FindFiles(many, "home"); !errors.As(err, &large) || large.Hint() == "" {
+		t.Errorf("%d files: %v", len(many), err)
+	}
+}
+
+// lockedFS has a folder that may not be read.
+type lockedFS struct{ fstest.MapFS }
+
+func (l lockedFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == "job/locked" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return l.MapFS.ReadDir(name)
+}
+
+func TestFindFilesLocked(t *testing.T) {
+	fsys := lockedFS{fstest.MapFS{"job/locked/a.pickle": {}, "job/rank0.pickle": {Data: []byte(recording4)}}}
+	found, err := FindFiles(fsys, "job")
+	if err != nil || len(found.Files) != 1 || SkippedNote(found.Skipped) != `"locked" is not readable` {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}

@@ -58,6 +58,13 @@ var opcodeTests = []struct{ name, in, want string }{
 	{"list of GETs, extended", "(K\x01q\x00](h\x00h\x00e](h\x00h\x00e(h\x00e](h\x00h\x00et.", "[1 [1 1] [1 1 1] [1 1]]"},
 	{"single GET, extended", "(K\x01q\x00]h\x00a]h\x00ah\x00a]h\x00at.", "[1 [1] [1 1] [1]]"},
 	{"list that holds the next key", "(U\x01aq\x00U\x01bq\x01}q\x02(h\x00]q\x03h\x01K\x01u}q\x04(h\x00]q\x05h\x01ah\x01K\x01ut.", `["61" "62" {"61":[] "62":1} {"61":["62"] "62":1}]`},
+	{"pairs in dicts that are alike", "(U\x01aq\x00U\x01bq\x01}q\x02(h\x00K\x00K\x00\x86q\x03h\x01K\x01u}q\x04(h\x00K\x02K\x03\x86q\x05h\x01h\x05uh\x05t.", `["61" "62" {"61":[0 0] "62":1} {"61":[2 3] "62":[2 3]} [2 3]]`},
+	{"a pair in a slot written before", "(U\x01aq\x00U\x01bq\x01}q\x02(h\x00K\x00K\x00\x86q\x03h\x01K\x01u}q\x04(h\x00K\x02K\x03\x86q\x03h\x01K\x01uh\x03t.", `["61" "62" {"61":[0 0] "62":1} {"61":[2 3] "62":1} [2 3]]`},
+	{"strings in dicts that are alike", "(U\x01aq\x00}q\x01(h\x00\x8c\x01xq\x02u}q\x03(h\x00\x8c\x01yq\x04u}q\x05(h\x00\x8c\x01zq\x04uh\x04t.", `["61" {"61":"78"} {"61":"79"} {"61":"7a"} "7a"]`},
+	{"dicts alike up to their last key", "(U\x01aq\x00U\x01bq\x01U\x01cq\x02}q\x03(h\x00K\x01h\x01K\x02u}q\x04(h\x00K\x03h\x02K\x04u}q\x05(h\x00K\x05h\x02K\x06ut.", `["61" "62" "63" {"61":1 "62":2} {"61":3 "63":4} {"61":5 "63":6}]`},
+	{"a dict like an earlier one, and longer", "(U\x01aq\x00U\x01bq\x01}q\x03(h\x00K\x01u}q\x04(h\x00K\x03h\x01K\x04u}q\x05(h\x00K\x05ut.", `["61" "62" {"61":1} {"61":3 "62":4} {"61":5}]`},
+	{"a dict like an earlier one that gets more", "(U\x01aq\x00U\x01bq\x01}q\x03(h\x00K\x01u}q\x04(h\x00K\x03uh\x01K\x04s}q\x05(h\x00K\x05ut.", `["61" "62" {"61":1} {"61":3 "62":4} {"61":5}]`},
+	{"an integer of nine bytes in dicts that are alike", "(U\x01aq\x00}q\x03(h\x00\x8a\x01\x07u}q\x04(h\x00\x8a\x09\x01\x00\x00\x00\x00\x00\x00\x00\x00ut.", `["61" {"61":7} {"61":1}]`},
 	{"popped", "](K\x01K\x020e.", "[1]"},
 	{"popped container lives in the memo", "](]q\x000h\x00e.", "[[]]"},
 	{"popped mark", "]((K\x01K\x021K\x03e.", "[3]"},
@@ -87,15 +94,15 @@ var opcodeTests = []struct{ name, in, want string }{
 func TestOpcodes(t *testing.T) {
 	for _, tt := range opcodeTests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := decode(t, []byte(tt.in), Options{})
-			if tt.want == "" {
-				if err == nil {
+			// The short cuts end where the window does: bytes after STOP let them go on.
+			for _, after := range []string{"", strings.Repeat("\x00", 2*slack)} {
+				got, err := decode(t, []byte(tt.in+after), Options{})
+				switch {
+				case tt.want == "" && err == nil:
 					t.Errorf("got %s, want an error", got)
+				case tt.want != "" && (err != nil || got != tt.want):
+					t.Errorf("got %s, %v; want %s", got, err, tt.want)
 				}
-				return
-			}
-			if err != nil || got != tt.want {
-				t.Errorf("got %s, %v; want %s", got, err, tt.want)
 			}
 		})
 	}
@@ -182,6 +189,23 @@ func TestHostile(t *testing.T) {
 				t.Errorf("error is %T: %v", err, err)
 			}
 		})
+	}
+}
+
+// TestMaxStack holds what waits for its container to the limit: on the stack, or in a dict
+// that may still get more.
+func TestMaxStack(t *testing.T) {
+	for name, in := range map[string]string{
+		"stack size": "(" + strings.Repeat("N", 5000) + "t.",
+		"dict size":  "}" + strings.Repeat("(K\x01Nu", 3000) + ".",
+	} {
+		var limit *LimitError
+		if _, err := decodeOnce([]byte(in), Options{MaxStack: 4096}); !errors.As(err, &limit) || limit.What != name {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := decodeOnce([]byte(in), Options{}); err != nil {
+			t.Errorf("%s, within the default limit: %v", name, err)
+		}
 	}
 }
 
