@@ -69,6 +69,7 @@ func house() []room {
 		{path: "internal/report", floor: 6},
 		{path: "internal/cli", floor: 7, powers: spawn | useStreams},
 		{path: "cmd/ullage", floor: 8, powers: useStreams | beProcess},
+		{path: "examples/churn", floor: 8, powers: useStreams | beProcess},
 	}
 }
 
