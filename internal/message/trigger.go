@@ -1,6 +1,7 @@
 package message
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -21,13 +22,14 @@ var words = []string{
 }
 
 // wordLen is how much of every word the search compares; a longer window skips
-// further. It is the length of the shortest word.
+// further. It is the length of the shortest word; a shorter one fails at the start of
+// the program.
 const wordLen = 6
 
-// window6 chooses which part of a word is compared: the one whose pairs of letters
+// rarestWindow chooses which part of a word is compared: the one whose pairs of letters
 // are the rarest in logs, since each common pair ends a skip.
-func window6(w string) int {
-	best, at := int(^uint(0)>>1), 0
+func rarestWindow(w string) int {
+	best, at := math.MaxInt, 0
 	for i := 0; i+wordLen <= len(w); i++ {
 		cost := 0
 		for k := i; k < i+wordLen; k++ {
@@ -42,8 +44,9 @@ func window6(w string) int {
 
 // letterCost is about how often a character stands in a log, in tenths of a percent.
 func letterCost(c byte) int {
-	if n := "etaoinsrlcdpmu .0123456789/_-:|="; strings.IndexByte(n, c) >= 0 {
-		return 70 - 2*strings.IndexByte(n, c)
+	const frequent = "etaoinsrlcdpmu .0123456789/_-:|=" // the most frequent first
+	if i := strings.IndexByte(frequent, c); i >= 0 {
+		return 70 - 2*i
 	}
 	return 5
 }
@@ -71,7 +74,7 @@ func newSkipper(list []string) *skipper {
 		s.shift[i] = wordLen - 1
 	}
 	for _, w := range list {
-		at := window6(w)
+		at := rarestWindow(w)
 		for end := 2; end <= wordLen; end++ {
 			for _, pair := range cases(w[at+end-2], w[at+end-1]) {
 				s.shift[pair] = min(s.shift[pair], uint8(wordLen-end))
@@ -86,6 +89,9 @@ func newSkipper(list []string) *skipper {
 
 func (s *skipper) addTail(pair uint16, w windowed) {
 	if s.tails[pair] == 0 {
+		if len(s.words) > math.MaxUint8 {
+			panic("message: more endings of words than a byte can number; make skipper.tails wider")
+		}
 		s.words = append(s.words, nil)
 		s.tails[pair] = uint8(len(s.words) - 1)
 	}
