@@ -56,8 +56,10 @@ func BenchmarkRun(b *testing.B) {
 		b.Fatal(err)
 	}
 	room := Room{LimitBytes: tl.Peak.Active.Bytes * 3 / 2}
-	for _, conf := range []string{"", "expandable_segments:True", "max_split_size_mb:20", "max_split_size_mb:128", "roundup_power2_divisions:8",
-		"garbage_collection_threshold:0.8", "large_segment_size_mb:64"} {
+	for _, conf := range []string{
+		"", "expandable_segments:True", "max_split_size_mb:20", "max_split_size_mb:128", "roundup_power2_divisions:8",
+		"garbage_collection_threshold:0.8", "large_segment_size_mb:64",
+	} {
 		name := conf
 		if name == "" {
 			name = "default"
