@@ -44,7 +44,7 @@ check: ## format, module files, vet, staticcheck
 
 .PHONY: unit
 unit: ## the Go tests, with the race detector
-	CGO_ENABLED=1 go test -race ./...
+	CGO_ENABLED=1 go test -race -timeout 20m ./... # a package takes two minutes; a busy machine, many more
 
 .PHONY: setup
 setup: ## fetch what the tests need
