@@ -184,7 +184,11 @@ func (g *clueGroup) evidence() []string {
 		if c.Count > 1 {
 			times = fmt.Sprintf(" (%d times)", c.Count)
 		}
-		e = append(e, fmt.Sprintf("line %d%s: %s", c.Line, times, c.Text))
+		said := ""
+		if c.Text != "" { // of a redacted line nothing may be left
+			said = ": " + c.Text
+		}
+		e = append(e, fmt.Sprintf("line %d%s%s", c.Line, times, said))
 		if c.Used.Known() && c.Kind.Host() {
 			e = append(e, fmt.Sprintf("process %d held %s of main memory", c.Source.PID, units.FormatBytes(c.Used.Bytes)))
 		}

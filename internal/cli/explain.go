@@ -153,6 +153,9 @@ func (e *explainer) run(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, note := range in.notes {
+		if e.f.redact { // a note names files
+			note = "of a folder not every file is explained; without --redact it is said which"
+		}
 		e.app.Warn("%s", note)
 	}
 	e.rename(in.files)
@@ -185,15 +188,17 @@ func (e *explainer) explainAll(ctx context.Context, files []snapshot.File) ([]ex
 }
 
 // explainFile reads and explains a file if it is a text, or if it is none. Standard
-// input can be looked at once only: it has its turn with the recordings.
+// input and pipes, as of <(zstdcat run.zst), can be looked at once only: they have
+// their turn with the recordings.
 func (e *explainer) explainFile(ctx context.Context, f snapshot.File, texts bool) ([]explained, error) {
-	if f.Path == "-" && texts {
+	once := e.app.readsOnce(f.Path)
+	if once && texts {
 		return nil, nil
 	}
 	var out []explained
 	err := e.withInput(ctx, f, func(in *snapshot.Input, ahead *timeline.Ahead) error {
 		if in.IsText() {
-			if texts || f.Path == "-" {
+			if texts || once {
 				return e.readText(f.Path, in.Text())
 			}
 			return nil
@@ -270,6 +275,9 @@ func (e *explainer) readText(name string, r io.Reader) error {
 	rep, err := message.Parse(r, message.Options{})
 	if err != nil {
 		return inputError(fmt.Errorf("%s: %w", e.shown(name), err))
+	}
+	if e.f.redact {
+		rep = analyze.RedactText(rep)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

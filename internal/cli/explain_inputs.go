@@ -139,6 +139,15 @@ func (d folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return d.files.ReadDir(p)
 }
 
+// readsOnce tells whether an input is gone once it was read: standard input, a pipe.
+func (a *App) readsOnce(name string) bool {
+	if name == "-" {
+		return true
+	}
+	info, err := a.Files.Stat(name)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
 // open opens one input, and tells its size, 0 where that is unknown.
 func (a *App) open(name string, stdin io.Reader) (io.ReadCloser, int64, error) {
 	if name == "-" {

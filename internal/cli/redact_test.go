@@ -79,3 +79,56 @@ func TestRedactedRanks(t *testing.T) {
 		t.Error("a rank's own GPU is taken for another's")
 	}
 }
+
+// secretLog has a name of the program's wherever a text that explain understands can
+// have one. Every such name contains "zq".
+const secretLog = `$ cd /home/zqbob/zqacme && python zqtrain.py --token zqtoken
+[rank3]: Traceback (most recent call last):
+[rank3]:   File "/home/zqbob/zqacme/zqtrain.py", line 3, in zqmain
+[rank3]:     zqmodel.run(x)
+[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.07 GiB is free. Process 12345 has 3.20 GiB memory in use. Including non-PyTorch memory, this process has 74.88 GiB memory in use. Of the allocated memory 60.12 GiB is allocated by PyTorch, and 12.90 GiB is reserved by PyTorch but unallocated.
+RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling ` + "`zqhandle(handle)`" + `
+Out of memory: Killed process 12345 (zqtrainer) total-vm:123456kB, anon-rss:65536000kB, file-rss:0kB, shmem-rss:0kB, UID:1000
+RuntimeError: NCCL error in: /home/zqbob/zqacme/ProcessGroupNCCL.cpp:1691, unhandled cuda error
+Last error:
+Cuda failure 2 'out of memory' on zqhost-7
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |
+|-----------------------------------------+------------------------+----------------------+
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:1B:00.0 Off |                    0 |
+| N/A   32C    P0             70W /  700W |   74880MiB /  81559MiB |      0%      Default |
++-----------------------------------------+------------------------+----------------------+
+| Processes:                                                                              |
+|  GPU   GI   CI        PID   Type   Process name                              GPU Memory |
+|        ID   ID                                                               Usage      |
+|=========================================================================================|
+|    0   N/A  N/A     12345      C   /home/zqbob/zqpython                        74880MiB |
++-----------------------------------------------------------------------------------------+
+`
+
+// TestRedactedText: what --redact promises holds for logs, too.
+func TestRedactedText(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "zqlog.txt")
+	if err := os.WriteFile(file, []byte(secretLog), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"-v", "--json", "--markdown", "--fail-on=oom"} {
+		var plain, redacted outside
+		plain.run(t, "explain", flag, file)
+		redacted.run(t, "explain", "--redact", flag, file)
+		if !strings.Contains(plain.stdout.String(), "zqmain") {
+			t.Fatalf("explain %s: the names are not printed without --redact either:\n%s", flag, plain.stdout.String())
+		}
+		out := redacted.stdout.String() + redacted.stderr.String()
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, "zq") {
+				t.Errorf("explain --redact %s prints %s", flag, line)
+			}
+		}
+		for _, want := range []string{"user1.py", "CUBLAS", "12.90 GiB"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("explain --redact %s: %q is missing", flag, want)
+			}
+		}
+	}
+}
