@@ -172,7 +172,14 @@ func TestVerdicts(t *testing.T) {
 		},
 		{
 			"pinned", func(s *scene) { s.segment(0, 0, "800.@f 2a@f 100a@f"); s.segment(0, 0, "20a@f") },
-			Verdict{Wasting, "Nothing leaks, but memory is wasted: 800.00 MiB is free in segments that blocks in use keep from being returned; the largest free piece is 800.00 MiB. The peak is 902.00 MiB allocated, 922.00 MiB reserved."},
+			Verdict{Wasting, "Whether anything leaks cannot be told, but memory is wasted: 800.00 MiB is free in segments that blocks in use keep from being returned; the largest free piece is 800.00 MiB. The peak is 902.00 MiB allocated, 922.00 MiB reserved."},
+		},
+		{
+			"a setting that PyTorch refuses", func(s *scene) {
+				s.segment(0, 0, "15a@f 5.@f")
+				s.rec.Settings = &snapshot.Settings{Conf: "max_split_size_mb:10", MaxSplitBytes: -1}
+			},
+			Verdict{Healthy, "Healthy: at most 20.00 MiB allocated and 20.00 MiB reserved; no steps were found, so that growth from step to step was not looked for. One thing to look at: PyTorch refuses max_split_size_mb:10."},
 		},
 		{
 			"a failure", func(s *scene) { s.segment(0, 0, "90a@load 10.@f"); s.oom(30, 0, 0, 0) },
@@ -186,5 +193,30 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%s: %s\nwant %s: %s", got.Kind, got.Text, c.want.Kind, c.want.Text)
 			}
 		})
+	}
+}
+
+// TestVerdictAgreesWithFindings: over the first steps of a leak nobody can say that
+// nothing grows, and a growth too small for a warning is not denied.
+func TestVerdictAgreesWithFindings(t *testing.T) {
+	for _, c := range []struct {
+		file, until, want string
+	}{
+		{"leaks/leak_loss_history.pickle.xz", "s4", "5 steps are too few to tell whether anything grows."},
+		{"leaks/leak_slow.pickle.xz", "end", "nothing but 512 B a step grows over 60 steps."},
+		{"leaks/no_leak_buffer.pickle.xz", "end", "nothing grows over 40 steps."},
+	} {
+		until, err := ParseWhen(c.until)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := readRecording(t, filepath.Join("..", "..", "testdata", filepath.FromSlash(c.file)))
+		x, err := Explain(timeline.Build(rec, rec.Devices[0]), NewSites(rec), Options{Until: until})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(x.Verdict.Text, c.want) {
+			t.Errorf("%s until %s: %s; want %s", c.file, c.until, x.Verdict.Text, c.want)
+		}
 	}
 }

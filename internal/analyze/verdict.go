@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -39,7 +40,7 @@ func (x *Explanation) judge() Verdict {
 		return Verdict{Unclear, text}
 	}
 	if f := x.wasteFinding(); f != nil {
-		return Verdict{Wasting, fmt.Sprintf("Nothing leaks, but memory is wasted: %s. %s", f.Title, x.levelText())}
+		return Verdict{Wasting, fmt.Sprintf("%s, but memory is wasted: %s. %s", x.noLeakText(), f.Title, x.levelText())}
 	}
 	if x.Coverage.Allocs == 0 {
 		return Verdict{Unclear, fmt.Sprintf("Nothing was allocated while this was recorded. At its end %s was allocated, from before, of %s reserved.", units.FormatBytes(x.TL.End.Allocated), units.FormatBytes(x.TL.End.Reserved)) + x.cutText()}
@@ -115,14 +116,23 @@ func (x *Explanation) leakVerdict(g *GrowingSite) string {
 }
 
 // wasteFinding returns the first warning about memory that is reserved and not used,
-// or about a setting that makes it so; or nil.
+// or about a setting that makes it so; or nil. A setting that PyTorch refuses wastes
+// nothing by itself: that is something to look at.
 func (x *Explanation) wasteFinding() *rules.Finding {
 	for i := range x.Findings {
-		if f := &x.Findings[i]; f.Severity >= rules.Warning && (strings.HasPrefix(f.Rule, "frag/") || strings.HasPrefix(f.Rule, "conf/")) {
+		if f := &x.Findings[i]; f.Severity >= rules.Warning && (strings.HasPrefix(f.Rule, "frag/") || strings.HasPrefix(f.Rule, "conf/max-split") || f.Rule == "conf/roundup-trap") {
 			return f
 		}
 	}
 	return nil
+}
+
+// noLeakText says of leaks what the steps allow.
+func (x *Explanation) noLeakText() string {
+	if x.Leaks.Judged < minBirths || x.has("leak/too-short-to-tell") {
+		return "Whether anything leaks cannot be told"
+	}
+	return "Nothing leaks"
 }
 
 // warning returns the first finding that is a warning, or nil.
@@ -142,8 +152,8 @@ func (x *Explanation) levelText() string {
 func (x *Explanation) healthText() string {
 	text := fmt.Sprintf("at most %s allocated and %s reserved", units.FormatBytes(x.Peak.Allocated.Bytes), units.FormatBytes(x.Peak.Reserved.Bytes))
 	switch n := x.Leaks.Judged; {
-	case n >= minBirths:
-		text += fmt.Sprintf("; nothing grows over %s.", plural(n, "step", "steps"))
+	case n >= minBirths && !x.has("leak/too-short-to-tell"):
+		text += fmt.Sprintf("; nothing%s grows over %s.", x.butLittle(), plural(n, "step", "steps"))
 	case n > 0:
 		text += fmt.Sprintf("; %s too few to tell whether anything grows.", plural(n, "step is", "steps are"))
 	default:
@@ -154,6 +164,19 @@ func (x *Explanation) healthText() string {
 		text += fmt.Sprintf(" One thing to look at: %s.", strings.TrimSuffix(f.Title, "."))
 	}
 	return text + x.cutText()
+}
+
+// has tells whether a rule is among the findings.
+func (x *Explanation) has(rule string) bool {
+	return slices.ContainsFunc(x.Findings, func(f rules.Finding) bool { return f.Rule == rule })
+}
+
+// butLittle keeps the verdict in line with a growth too small for a warning.
+func (x *Explanation) butLittle() string {
+	if len(x.Leaks.Growing) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" but %s a step", units.FormatBytes(int64(x.Leaks.Growing[0].BytesPerStep)))
 }
 
 // idleText says how much of what is reserved was never in use, where that is much.
