@@ -216,7 +216,11 @@ func (p *page) holders() {
 	if h.AllocatedBytes == 0 {
 		return
 	}
-	p.heading(fmt.Sprintf("Who holds the %s in %s blocks", units.FormatBytes(h.AllocatedBytes), units.FormatCount(int64(h.Blocks))))
+	blocks := units.FormatCount(int64(h.Blocks)) + " blocks"
+	if h.Blocks == 1 {
+		blocks = "1 block"
+	}
+	p.heading(fmt.Sprintf("Who holds the %s in %s", units.FormatBytes(h.AllocatedBytes), blocks))
 	p.subheading("by category")
 	t := newGrid(">bytes", ">share", "category", "how that is known")
 	for _, c := range h.Categories {

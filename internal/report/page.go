@@ -89,8 +89,10 @@ func (p *page) text(indent int, text string) {
 }
 
 // escape keeps names in a report from being read as Markdown or HTML. What stands
-// between backticks is code, in which nothing needs it but the border of a table.
+// between backticks is code, in which nothing needs it but the border of a table. A
+// line break or a control character would end a row of a table, or worse.
 func escape(text string) string {
+	text = term.Clean(text)
 	parts := strings.Split(text, "`")
 	if len(parts)%2 == 0 {
 		return markdownEscape.Replace(text)

@@ -40,7 +40,11 @@ func NewRanksJSON(r analyze.RanksReport) *RanksJSON {
 // Ranks prints a table of all ranks, and what sets one apart.
 func Ranks(w io.Writer, l term.Look, r analyze.RanksReport, markdown bool) error {
 	p := newPage(l, markdown)
-	p.title(fmt.Sprintf("%d devices in %d files", len(r.Rows), files(r.Rows)))
+	in := fmt.Sprintf("%d files", files(r.Rows))
+	if files(r.Rows) == 1 {
+		in = "1 file"
+	}
+	p.title(fmt.Sprintf("%d devices in %s", len(r.Rows), in))
 	p.strong(verdictStyles[r.Verdict.Kind], r.Verdict.Text)
 	p.line("")
 	t := newGrid(">rank", "device", ">peak allocated", ">peak reserved", "verdict", "file")
