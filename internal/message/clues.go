@@ -62,7 +62,7 @@ var patterns = []pattern{
 
 	{kind: NCCLAlloc, all: []string{"FailedtoCUDAcalloc"}, read: readBytes},
 	{kind: NCCLAlloc, all: []string{"FailedtoCUDAmalloc"}, read: readBytes},
-	{kind: NCCLAlloc, all: []string{"Cudafailure", "'outofmemory'"}},
+	{kind: NCCLAlloc, all: []string{"Cudafailure", "outofmemory"}},
 	{kind: SharedMem, all: []string{"creatingsharedmemorysegment"}, read: readSizeInBrackets},
 	{kind: CuBLASAlloc, all: []string{"CUBLAS_STATUS_ALLOC_FAILED"}},
 	{kind: CuBLASInit, all: []string{"CUBLAS_STATUS_NOT_INITIALIZED"}},

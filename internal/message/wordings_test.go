@@ -139,6 +139,7 @@ var wordings = []struct{ name, text, want string }{
 	{"NCCL calloc async", "Failed to CUDA calloc async 1920 bytes", "clue nccl-alloc size=1920 bytes"},
 	{"NCCL failure 2", "node3:1:2 [5] transport/p2p.cc:10 NCCL WARN Cuda failure 2 'out of memory'", "clue nccl-alloc gpu=5"},
 	{"NCCL failure 1", "node3:1:2 [5] NCCL WARN Cuda failure 1 'invalid argument'", ""},
+	{"NCCL failure in one line", `RuntimeError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1691, unhandled cuda error, NCCL version 2.19.3 Cuda failure 2 "out of memory"`, "clue nccl-alloc"},
 	{"JAX", "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 7406166528 bytes.", "clue xla-exhausted size=7406166528 bytes"},
 	{"JAX, newer", "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 20029400304 bytes.", "clue xla-exhausted size=20029400304 bytes"},
 	{"JAX, older", "RuntimeError: Resource exhausted: Out of memory while trying to allocate 24 bytes.", "clue xla-exhausted size=24 bytes"},
