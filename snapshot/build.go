@@ -144,14 +144,18 @@ func (b *builder) List(list value.Value, items []value.Value) (value.Value, erro
 	if list == value.Nothing && len(items) == 2 && items[0].Kind() == value.KindInt && items[1].Kind() == value.KindInt {
 		return b.events.pair(PoolID{uint64(items[0].Small()), uint64(items[1].Small())}), nil
 	}
+	all := items
 	kind, _ := asObject(items[0])
 	if items[0].IsString() {
 		kind = objLines
 	}
-	if list != value.Nothing && !extends(list, kind) {
-		return b.mixed(list, items), nil
-	}
 	if !uniform(items, kind) {
+		if kind, items = ofMemory(items); len(items) == 0 {
+			return b.mixed(list, all), nil
+		}
+		b.odd.note(oddMixedList, "")
+	}
+	if list != value.Nothing && !extends(list, kind) {
 		return b.mixed(list, items), nil
 	}
 	switch kind {
@@ -197,6 +201,22 @@ func uniform(items []value.Value, kind int) bool {
 		}
 	}
 	return true
+}
+
+// ofMemory returns the events, the segments or the blocks of a list that has other
+// things in it as well: what does not belong there must not cost what does.
+func ofMemory(items []value.Value) (kind int, kept []value.Value) {
+	kind = -1
+	for _, v := range items {
+		k, _ := asObject(v)
+		if kind < 0 && (k == objEvent || k == objSegment || k == objBlock) {
+			kind = k
+		}
+		if kind >= 0 && k == kind {
+			kept = append(kept, v)
+		}
+	}
+	return kind, kept
 }
 
 // mixed returns a list of the tree with items at its end.

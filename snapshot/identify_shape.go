@@ -98,6 +98,11 @@ func (s *shaper) ofRecording(root value.Value) bool {
 	return s.of(sh.first).has("total_size", "blocks", "segment_type", "address")
 }
 
+// holdsRecording tells whether a recording can be within root, as in {"snapshot": {…}}.
+func (s *shaper) holdsRecording(root value.Value) bool {
+	return s.ofRecording(root) || slices.ContainsFunc(s.shapes, func(sh shape) bool { return sh.has("device_traces", "host_traces") })
+}
+
 // identifyJSON tells what JSON is from its beginning. Text that only begins like
 // JSON, and logs of one JSON object a line, are text.
 func identifyJSON(text []byte) Identity {
@@ -125,7 +130,7 @@ func (s *shaper) jsonIdentity(root value.Value) (Identity, bool) {
 	sh := s.of(root)
 	first := s.of(sh.first)
 	switch {
-	case s.ofRecording(root):
+	case s.holdsRecording(root):
 		return Identity{Content: ContentJSON, What: "JSON"}, true
 	case sh.has("traceEvents") || sh.has("schemaVersion") && sh.has("deviceProperties") || first.has("ph") && first.has("ts"):
 		return foreign("a trace of the PyTorch profiler (Chrome trace format)", profileHint), true
@@ -194,7 +199,7 @@ func identifyPickle(head []byte) (Identity, bool) {
 		return identifyGlobal(refused.Global), true
 	case errors.As(err, &bad) && bad.Offset < 64 && !s.ofRecording(res.Root):
 		return Identity{}, false // two bytes that look so by chance
-	case err == nil && !s.ofRecording(res.Root):
+	case err == nil && !s.holdsRecording(res.Root):
 		return notRecordingPickle(s.of(res.Root)), true
 	}
 	return Identity{Content: ContentPickle, What: "a pickle"}, true

@@ -48,6 +48,8 @@ var identifyTests = []struct {
 	{"code, protocol 0", "cos\nsystem\n(S'id'\ntR.", ContentForeign, "a pickle of Python objects (\"os.system\")", howToRecord},
 	{"a text like it", "config\nloaded\n(from a file)\n", ContentText, "text", ""},
 	{"recording, protocol 0", "(dp0\nVsegments\np1\n(lp2\ns.", ContentPickle, "a pickle", ""},
+	{"recording within a dict", "\x80\x02}U\x08snapshot}(U\x08segments]U\x0ddevice_traces]us.", ContentPickle, "a pickle", ""},
+	{"recording within a list, JSON", `[{"device_traces": [], "segments": []}]`, ContentJSON, "JSON", ""},
 	{"recording, two bytes", "\x80\x04", ContentPickle, "a pickle", ""},
 	{"torch.save", torchZipHead, ContentForeign, "a PyTorch checkpoint (torch.save)", "holds weights"},
 	{"torch.jit.save", strings.Replace(torchZipHead, "FB", "archive/code/__torch__.py", 1), ContentForeign, "TorchScript", "holds weights"},

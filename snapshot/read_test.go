@@ -159,6 +159,13 @@ device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 1 0x200 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" `,
 	},
 	{
+		"things among the events", `{"segments": [], "device_traces": [[null, {"action": "alloc", "addr": 512, "size": 1}, "x", {}, 3, {"action": "alloc", "addr": 1024, "size": 1}]]}`, `
+device kind=0 index=0 ring=0 overflowed=false pools=false times=false
+  event 1 0x200 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
+  event 1 0x400 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
+warning 1 lists hold things of different kinds; the rest of them was left out`,
+	},
+	{
 		"two recordings", `[{"device_traces": [[{"action": "alloc"}]], "segments": []}, {"device_traces": [[{"action": "oom"}]], "segments": []}]`, `
 device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 1 0x0 size=0 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
