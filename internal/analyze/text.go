@@ -87,7 +87,7 @@ func (t *textAnalysis) verdict() string {
 		return "Nothing about memory was found in this text."
 	}
 	if len(t.found) == 0 && t.counted > 0 {
-		return fmt.Sprintf("This text counts out-of-memory errors (%d) and holds none.", t.counted)
+		return fmt.Sprintf("This text counts %s, but not the message, which would tell more.", plural(int(t.counted), "out-of-memory error", "out-of-memory errors"))
 	}
 	if len(t.found) == 0 {
 		return "This text shows how memory was used; it shows no failure."

@@ -48,7 +48,7 @@ func (t *textAnalysis) tableFindings() {
 // Shares from which statistics are worth a finding.
 const (
 	pinnedShare   = 5 // a fifth of reserved
-	pinnedBytes   = 512 * units.MiB
+	pinnedBytes   = minFragBytes // as in a recording
 	roundingShare = 10 // a tenth of allocated
 	manyRetries   = 10
 )

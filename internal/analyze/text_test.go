@@ -260,3 +260,16 @@ func torchSize(n int64) string {
 	}
 	return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
 }
+
+// TestAbsurdRequest: to ask for more than an exbibyte is a fault of the program; what
+// helps against a lack of memory does not help.
+func TestAbsurdRequest(t *testing.T) {
+	rep, err := message.Parse(strings.NewReader("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory."), message.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Text(rep).Findings[0]
+	if len(f.Causes) != 0 || len(f.Remedies) != 1 || !strings.Contains(f.Remedies[0].Do, "shape") {
+		t.Errorf("causes %v, remedies %v", f.Causes, f.Remedies)
+	}
+}

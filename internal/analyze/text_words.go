@@ -75,8 +75,14 @@ func (t *textAnalysis) oomFinding(g *oomGroup) {
 		Bytes:    max(o.Account.RequestBytes, 0),
 		Stack:    textFrames(o.Message.Traceback),
 	}
-	if o.Cause == OtherProcess {
+	switch {
+	case o.Cause == OtherProcess:
 		f.Causes = o.foreignCauses()
+	case o.Message.Form == message.FormHuge: // no memory and no setting would do
+		f.Causes = []string{}
+		f.Remedies = []rules.Remedy{{Do: "print the shape that is asked for at this line: a dimension is negative, garbage, or multiplied where it should not be", Effect: "the size becomes what was meant"}}
+	case o.Cause == Fragmentation && (o.Message.Form == message.FormReserved || o.Message.Form == message.FormCached):
+		f.Evidence = append(f.Evidence, "expandable segments came with PyTorch 2.1: before it, max_split_size_mb (since 1.10) is what there is")
 	}
 	t.add(o.Message.Line, f)
 	if o.Cap == FractionCap && o.Message.Form != message.FormMPS {
