@@ -47,9 +47,9 @@ func (t *textAnalysis) tableFindings() {
 
 // Shares from which statistics are worth a finding.
 const (
-	pinnedShare   = 5 // a fifth of reserved
+	pinnedShare   = 5            // a fifth of reserved
 	pinnedBytes   = minFragBytes // as in a recording
-	roundingShare = 10 // a tenth of allocated
+	roundingShare = 10           // a tenth of allocated
 	manyRetries   = 10
 )
 
