@@ -73,7 +73,9 @@ func readVLLMFree(c *Clue, t *cursor) {
 	f, _ := parseSize(append(append([]byte{}, t.b[free:total-1]...), "GiB"...), nearest)
 	if f.Known() && c.Limit.Known() {
 		used, _ := c.Limit.sub(f)
-		c.Used = Size{Text: "difference", Bytes: used.Bytes, Low: max(used.Low, 0), High: max(used.High, 0)}
+		if used.High > 0 { // more free than there is says nothing
+			c.Used = Size{Text: "difference", Bytes: max(used.Bytes, 0), Low: max(used.Low, 0), High: used.High}
+		}
 	}
 	if t.until("utilization(", 80) && t.until(",", 8) {
 		c.Size, _ = t.size()
