@@ -160,6 +160,7 @@ type stream struct {
 	Compression string // "gzip, zstd": outermost first; "" where there is none
 	in          *countingReader
 	ahead       *readAhead // nil where the caller's goroutine reads
+	zips        []*zipReader
 }
 
 // newStream looks at what r begins with and takes off compression. limit bounds
@@ -188,6 +189,9 @@ func newStream(r io.Reader, limit int64, ahead bool) (*stream, error) {
 		if free != nil {
 			frees = append(frees, free)
 		}
+		if zip, ok := z.(*zipReader); ok {
+			s.zips = append(s.zips, zip)
+		}
 		d := &decoded{z: z, codec: c.name, in: s.in, limit: limit}
 		s.Reader = bufio.NewReaderSize(d, sniffBytes)
 	}
@@ -205,6 +209,18 @@ func (s *stream) Close() {
 	if s.ahead != nil {
 		s.ahead.close()
 	}
+}
+
+// passedOver says what was packed beside the recording and not read. It is complete
+// once all was read, and to be asked after Close: until then another goroutine reads.
+func (s *stream) passedOver() []string {
+	var list []string
+	for _, z := range s.zips {
+		if text := z.passedOver(); text != "" {
+			list = append(list, text)
+		}
+	}
+	return list
 }
 
 func sniffCodec(r *bufio.Reader) *codec {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"encoding/binary"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -69,6 +71,9 @@ type zipReader struct {
 	sum   hash.Hash32
 	want  uint32 // checksum, unless it follows the data
 	later bool
+
+	whole  bool // the file was read to its end
+	others int  // further files in the archive, once whole
 }
 
 var errZipChecksum = errors.New("the checksum of the file within differs")
@@ -139,6 +144,9 @@ func zipSize(size int64, extra []byte) int64 {
 }
 
 func (z *zipReader) Read(p []byte) (int, error) {
+	if z.whole {
+		return 0, io.EOF
+	}
 	n, err := z.data.Read(p)
 	z.sum.Write(p[:n])
 	if l, ok := z.data.(*io.LimitedReader); ok && err == io.EOF && l.N > 0 {
@@ -165,5 +173,77 @@ func (z *zipReader) check() error {
 	if z.want != z.sum.Sum32() {
 		return errZipChecksum
 	}
+	z.whole, z.others = true, zipOthers(z.r)
 	return io.EOF
+}
+
+// passedOver says which files of the archive are not read; or nothing.
+func (z *zipReader) passedOver() string {
+	if z.others <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("the zip archive holds %s beside the first, which alone is read: unpack it to have all of them", plural(z.others, "file"))
+}
+
+const (
+	zipEnd       = "PK\x05\x06"
+	zipEndLen    = 22
+	zipEntry     = "PK\x01\x02"
+	zipEntryLen  = 46
+	zipTailBytes = 1 << 20 // the directory of some ten thousand files, and the longest comment
+)
+
+// zipOthers counts the files after the first by the directory, which an archive has
+// at its end. It unpacks nothing: the rest of an archive may be anything.
+func zipOthers(r io.Reader) int {
+	tail := lastBytes(r, zipTailBytes)
+	at := bytes.LastIndex(tail, []byte(zipEnd))
+	if at < 0 || len(tail)-at < zipEndLen {
+		return 0 // it breaks off, or is damaged there
+	}
+	le := binary.LittleEndian
+	entries, size := int(le.Uint16(tail[at+10:])), int64(le.Uint32(tail[at+12:]))
+	if size > int64(at) {
+		return entries - 1
+	}
+	return zipFiles(tail[int64(at)-size:at]) - 1
+}
+
+// zipFiles counts the files in a directory: no folders, and not what macOS and Windows
+// put beside a file for themselves.
+func zipFiles(dir []byte) int {
+	n := 0
+	for len(dir) >= zipEntryLen && string(dir[:4]) == zipEntry {
+		le := binary.LittleEndian
+		nameLen := int(le.Uint16(dir[28:]))
+		next := zipEntryLen + nameLen + int(le.Uint16(dir[30:])) + int(le.Uint16(dir[32:]))
+		if next > len(dir) {
+			break
+		}
+		name := string(dir[zipEntryLen : zipEntryLen+nameLen])
+		base := name[strings.LastIndexByte(name, '/')+1:]
+		if base != "" && base != ".DS_Store" && base != "Thumbs.db" && !strings.HasPrefix(name, "__MACOSX/") {
+			n++
+		}
+		dir = dir[next:]
+	}
+	return n
+}
+
+// lastBytes reads r to its end and returns the last n bytes of it, or somewhat more.
+func lastBytes(r io.Reader, n int) []byte {
+	buf := make([]byte, 0, 64<<10)
+	for {
+		if len(buf) >= 2*n {
+			buf = append(buf[:0], buf[len(buf)-n:]...)
+		}
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, len(buf))
+		}
+		k, err := r.Read(buf[len(buf):min(cap(buf), 2*n)])
+		buf = buf[:len(buf)+k]
+		if err != nil {
+			return buf
+		}
+	}
 }

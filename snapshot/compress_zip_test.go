@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -92,5 +94,61 @@ func TestStreamZip(t *testing.T) {
 		if _, compression, err := readStream(strings.NewReader(head), 0); compression != "" || err != nil {
 			t.Errorf("%s: compression %q, %v", name, compression, err)
 		}
+	}
+}
+
+// TestZipOthers wants every file of an archive that is not read to be counted.
+func TestZipOthers(t *testing.T) {
+	two := zipOf(t, zip.Deflate, "runs/", "runs/a.pickle", "b.pickle")
+	many := []string{"a"}
+	for range 20_000 {
+		many = append(many, strings.Repeat("folder", 10)+"/")
+	}
+	for _, tt := range []struct {
+		name string
+		in   []byte
+		want []string
+	}{
+		{"one file", zipOf(t, zip.Deflate, "a.pickle"), nil},
+		{"two in folders", two, []string{"the zip archive holds 1 file beside the first, which alone is read: unpack it to have all of them"}},
+		{"three", zipOf(t, zip.Deflate, "a", "b", "c"), []string{"the zip archive holds 2 files beside the first, which alone is read: unpack it to have all of them"}},
+		{"what a system adds", zipOf(t, zip.Deflate, "a", "__MACOSX/._a", ".DS_Store"), nil},
+		{"a directory beyond what is kept", zipOf(t, zip.Deflate, many...), []string{"the zip archive holds 20000 files beside the first, which alone is read: unpack it to have all of them"}},
+		{"no directory", storedZip(sample(1 << 10)), nil},
+		{"cut within the second", two[:len(two)*2/3], nil},
+		{"zip in gzip", packers["gzip"](t, two), []string{"the zip archive holds 1 file beside the first, which alone is read: unpack it to have all of them"}},
+	} {
+		s, err := newStream(bytes.NewReader(tt.in), 0, false)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if _, err := io.Copy(io.Discard, s); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		s.Close()
+		if got := s.passedOver(); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestReadZipOfTwo wants the warning in the recording.
+func TestReadZipOfTwo(t *testing.T) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, name := range []string{"rank0.json", "rank1.json"} {
+		f, err := w.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(f, `{"segments": [], "device_traces": [[]]}`)
+	}
+	w.Close()
+	rec, err := Read(&b, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rec.Warnings) != 1 || !strings.Contains(rec.Warnings[0], "1 file beside") {
+		t.Errorf("warnings %q", rec.Warnings)
 	}
 }

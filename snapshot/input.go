@@ -56,5 +56,12 @@ func (in *Input) Text() io.Reader { return textReader(in.s, in.Identity.encoding
 // Close ends what runs in the background.
 func (in *Input) Close() { in.s.Close() }
 
+// PassedOver says, of a file that was read to its end, what was packed beside it and is
+// not read, a line each. It closes the input. Recording has these lines among its warnings.
+func (in *Input) PassedOver() []string {
+	in.Close()
+	return in.s.passedOver()
+}
+
 // SizeBytes is how much of the file was read, before unpacking.
 func (in *Input) SizeBytes() int64 { return in.s.in.n }

@@ -74,6 +74,7 @@ func (in *Input) Recording() (*Recording, error) {
 		}
 	}
 	in.Close()
+	rec.Warnings = append(rec.Warnings, in.s.passedOver()...)
 	rec.Source.Name, rec.Source.Compression, rec.Source.SizeBytes = in.opt.Name, in.Compression, in.SizeBytes()
 	return rec, nil
 }

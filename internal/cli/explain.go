@@ -199,7 +199,7 @@ func (e *explainer) explainFile(ctx context.Context, f snapshot.File, texts bool
 	err := e.withInput(ctx, f, func(in *snapshot.Input, ahead *timeline.Ahead) error {
 		if in.IsText() {
 			if texts || once {
-				return e.readText(f.Path, in.Text())
+				return e.readText(f.Path, in)
 			}
 			return nil
 		}
@@ -271,10 +271,13 @@ func (e *explainer) rename(files []snapshot.File) {
 	}
 }
 
-func (e *explainer) readText(name string, r io.Reader) error {
-	rep, err := message.Parse(r, message.Options{})
+func (e *explainer) readText(name string, in *snapshot.Input) error {
+	rep, err := message.Parse(in.Text(), message.Options{})
 	if err != nil {
 		return inputError(fmt.Errorf("%s: %w", e.shown(name), err))
+	}
+	for _, text := range in.PassedOver() {
+		e.app.Warn("%s: %s", e.shown(name), text)
 	}
 	if e.f.redact {
 		rep = analyze.RedactText(rep)
