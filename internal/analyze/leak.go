@@ -30,6 +30,8 @@ type LeakReport struct {
 	Judged   int           // whole steps that were looked at
 	Growing  []GrowingSite // the most bytes first
 	Findings []rules.Finding
+
+	SwellingBytesPerStep float64 // of blocks that are replaced by ever larger ones
 }
 
 // GrowingSite is memory that a place leaves behind step by step: one site, or several
@@ -62,7 +64,10 @@ func Leaks(tl *timeline.Timeline, sites *Sites, steps Steps, opt LeakOptions) Le
 		r.Growing = append(r.Growing, g.GrowingSite)
 		r.Findings = append(r.Findings, w.growingFinding(g))
 	}
-	r.Findings = append(r.Findings, w.swellingFindings()...)
+	if list, bytesPerStep := w.swelling(); len(list) > 0 {
+		r.SwellingBytesPerStep = bytesPerStep
+		r.Findings = append(r.Findings, w.swellingFinding(list, bytesPerStep))
+	}
 	r.Findings = append(r.Findings, w.boundedFindings()...)
 	if len(r.Growing) == 0 {
 		r.Findings = append(r.Findings, w.shortFinding()...)

@@ -25,44 +25,52 @@ const (
 	warmUpSteps    = 2   // first steps, in which workspaces and states are made that stay
 )
 
-// swellingFindings names the sites whose block is replaced by a larger one step by
-// step. Results that are concatenated do so, and the cache of one long request: the
-// first may be a fault, the second is none, so this is only worth knowing.
-func (w *leakWindow) swellingFindings() []rules.Finding {
-	type swelling struct {
-		s    *siteLives
-		rate float64
-		last int64
-	}
-	var list []swelling
-	var rate float64
-	var last int64
+// swelling is a site whose block is replaced by a larger one step by step.
+type swelling struct {
+	s            *siteLives
+	bytesPerStep float64
+	last         int64 // bytes after the last step
+}
+
+// swelling returns the sites of that kind, the largest first, and by how much they all
+// grow a step.
+func (w *leakWindow) swelling() (list []swelling, bytesPerStep float64) {
 	for i := range w.lives {
 		if r, l, ok := w.swells(&w.lives[i]); ok {
 			list = append(list, swelling{&w.lives[i], r, l})
-			rate, last = rate+r, last+l
+			bytesPerStep += r
 		}
 	}
-	if len(list) == 0 || float64(last) < materialShare*float64(w.tl.Peak.Allocated.Bytes) {
-		return nil
-	}
 	slices.SortStableFunc(list, func(a, b swelling) int { return cmp.Compare(b.last, a.last) })
+	return list, bytesPerStep
+}
+
+// swellingFinding names these sites. Results that are concatenated grow so, and the
+// cache of one long request: the first may be a fault, the second is none, so this is
+// only worth knowing. Small ones are named too: a buffer that is copied whole in every
+// step costs more as it grows, and whoever reads that nothing grows relies on it.
+func (w *leakWindow) swellingFinding(list []swelling, bytesPerStep float64) rules.Finding {
+	last := int64(0)
+	for _, s := range list {
+		last += s.last
+	}
 	id := list[0].s.stack
 	f := rules.Finding{
 		Rule: "leak/growing-site", Severity: rules.Info, Confidence: rules.Low,
-		Title: fmt.Sprintf("blocks from %s are replaced by ones that are %s larger each step", w.sites.Display(id), bytesText(rate)),
+		Title: fmt.Sprintf("blocks from %s are replaced by ones that are %s larger each step", w.sites.Display(id), bytesText(bytesPerStep)),
 		Evidence: []string{
-			fmt.Sprintf("%d sites; %s at the last step; the old block is freed each time, so this is no pile of blocks that nothing frees", len(list), units.FormatBytes(last)),
+			fmt.Sprintf("%s; %s at the last step; the old block is freed each time, so this is no pile of blocks that nothing frees", plural(len(list), "site", "sites"), units.FormatBytes(last)),
 			"steps: " + w.steps.Why,
 		},
 		Bytes: last, Event: w.bounds[list[0].s.carried[0].step], Stack: w.sites.Frames(id),
-		Causes: []string{"leak/concat-in-loop"},
+		Causes:   []string{"leak/concat-in-loop"},
+		Remedies: []rules.Remedy{{Do: "collect the pieces in a list, on the CPU where they are results, and concatenate once; or write into a buffer of a fixed size", Effect: "nothing is copied anew in each step, and the device holds no growing block"}},
 	}
 	if w.sites.At(id).marks.has(inKVCache) {
 		f.Evidence = append(f.Evidence, "it is the cache of keys and values of one request, which goes with it")
-		f.Causes = nil
+		f.Causes, f.Remedies = nil, nil
 	}
-	return []rules.Finding{f}
+	return f
 }
 
 // swells tells whether what a site carries from step to step grows nearly always,

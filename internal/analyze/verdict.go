@@ -132,6 +132,9 @@ func (x *Explanation) noLeakText() string {
 	if x.Leaks.Judged < minBirths || x.has("leak/too-short-to-tell") {
 		return "Whether anything leaks cannot be told"
 	}
+	if x.Leaks.SwellingBytesPerStep > 0 {
+		return "No block is left behind"
+	}
 	return "Nothing leaks"
 }
 
@@ -171,12 +174,17 @@ func (x *Explanation) has(rule string) bool {
 	return slices.ContainsFunc(x.Findings, func(f rules.Finding) bool { return f.Rule == rule })
 }
 
-// butLittle keeps the verdict in line with a growth too small for a warning.
+// butLittle keeps the verdict in line with a growth too small for a warning, or of
+// blocks that are replaced.
 func (x *Explanation) butLittle() string {
-	if len(x.Leaks.Growing) == 0 {
+	rate := x.Leaks.SwellingBytesPerStep
+	if len(x.Leaks.Growing) > 0 {
+		rate = max(rate, x.Leaks.Growing[0].BytesPerStep)
+	}
+	if rate == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" but %s a step", units.FormatBytes(int64(x.Leaks.Growing[0].BytesPerStep)))
+	return fmt.Sprintf(" but %s a step", bytesText(rate))
 }
 
 // idleText says how much of what is reserved was never in use, where that is much.
