@@ -110,9 +110,12 @@ func (x *Explanation) fragmentedAt() int {
 
 // collect brings all findings together, the most severe first.
 func (x *Explanation) collect(opt Options) {
+	set := settingsInForce(x.TL.Rec.Settings)
 	add := func(list ...rules.Finding) {
 		for _, f := range list {
-			x.Findings = append(x.Findings, rules.Complete(f))
+			f = rules.Complete(f)
+			set.adapt(&f)
+			x.Findings = append(x.Findings, f)
 		}
 	}
 	if f := x.OOMs.Fatal; f != nil && x.leakBehind(f) != nil { // what to mend comes before what it led to

@@ -3,7 +3,6 @@ package analyze
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/units"
@@ -168,7 +167,7 @@ func (x *Explanation) oomRemedies(o *OOM) []rules.Remedy {
 		list = append(list, x.shrinkRemedies()...)
 	}
 	if rule, err := rules.Get("oom/" + string(o.Cause)); err == nil {
-		list = append(list, withoutSetting(rule.Remedies, o.Cause == Fragmentation || x.expandable())...)
+		list = append(list, withoutSetting(rule.Remedies, o.Cause == Fragmentation && !x.expandable())...)
 	}
 	return list
 }
@@ -185,11 +184,11 @@ func (x *Explanation) respite(o *OOM) string {
 }
 
 // withoutSetting drops the catalogue's own advice to set expandable_segments, where
-// it was given with this run's numbers or is in force already.
+// it was given with this run's numbers.
 func withoutSetting(list []rules.Remedy, drop bool) []rules.Remedy {
 	var rest []rules.Remedy
 	for _, r := range list {
-		if !drop || !strings.Contains(r.Do, "expandable_segments:True") {
+		if !drop || !asksForExpandable(r.Do) {
 			rest = append(rest, r)
 		}
 	}

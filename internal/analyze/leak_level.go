@@ -68,7 +68,7 @@ func (w *leakWindow) swellingFinding(list []swelling, bytesPerStep float64) rule
 	}
 	if w.sites.At(id).marks.has(inKVCache) {
 		f.Evidence = append(f.Evidence, "it is the cache of keys and values of one request, which goes with it")
-		f.Causes, f.Remedies = nil, nil
+		f.Causes, f.Remedies = []string{}, []rules.Remedy{} // none of the rule's
 	}
 	return f
 }

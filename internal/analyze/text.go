@@ -65,8 +65,11 @@ func (t *textAnalysis) finish() {
 	slices.SortStableFunc(t.found, func(a, b textFinding) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(b.doubt(), a.doubt()), cmp.Compare(a.line, b.line))
 	})
+	set := settingsInText(t.rep.Settings)
 	for _, f := range t.found {
-		t.res.Findings = append(t.res.Findings, rules.Complete(f.Finding))
+		whole := rules.Complete(f.Finding)
+		set.adapt(&whole)
+		t.res.Findings = append(t.res.Findings, whole)
 	}
 	t.res.Verdict = t.verdict()
 	t.limits()

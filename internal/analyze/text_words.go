@@ -369,7 +369,7 @@ func (t *textAnalysis) capFinding(g *oomGroup) {
 func (t *textAnalysis) hintUseless() {
 	on := ""
 	for _, s := range t.rep.Settings {
-		if strings.Contains(s, "expandable_segments:True") {
+		if asksForExpandable(s) {
 			on = s
 		}
 	}

@@ -115,12 +115,16 @@ func (x *Explanation) leakVerdict(g *GrowingSite) string {
 	return text
 }
 
+// wastingSettings are the rules about settings that reserve what is not used.
+var wastingSettings = []string{"conf/max-split-expandable", "conf/max-split-waste", "conf/roundup-trap"}
+
 // wasteFinding returns the first warning about memory that is reserved and not used,
 // or about a setting that makes it so; or nil. A setting that PyTorch refuses wastes
 // nothing by itself: that is something to look at.
 func (x *Explanation) wasteFinding() *rules.Finding {
 	for i := range x.Findings {
-		if f := &x.Findings[i]; f.Severity >= rules.Warning && (strings.HasPrefix(f.Rule, "frag/") || strings.HasPrefix(f.Rule, "conf/max-split") || f.Rule == "conf/roundup-trap") {
+		f := &x.Findings[i]
+		if f.Severity >= rules.Warning && (strings.HasPrefix(f.Rule, "frag/") || slices.Contains(wastingSettings, f.Rule)) {
 			return f
 		}
 	}
