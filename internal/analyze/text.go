@@ -110,7 +110,7 @@ func (t *textAnalysis) verdict() string {
 
 // sentence makes one of a title. Names such as cuBLAS stay as they are.
 func sentence(s string) string {
-	if len(s) > 2 && strings.ToLower(s[:3]) != s[:3] {
+	if word, _, _ := strings.Cut(s, " "); strings.ToLower(word) != word {
 		return s + "."
 	}
 	return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] + "."
@@ -126,11 +126,47 @@ func (t *textAnalysis) limits() {
 		"whether the free memory was in one piece, on the stream of the request, or waiting for another stream",
 		"whether memory grew over the steps before",
 	}
-	t.res.Next = []string{
-		"torch.cuda.memory._record_memory_history(max_entries=100000)  # before the model is built",
-		`torch.cuda.memory._dump_snapshot("oom.pickle")  # in an except torch.OutOfMemoryError, or torch.cuda.OutOfMemoryError before 2.5`,
-		"ullage explain oom.pickle",
+	t.res.Next = t.next()
+}
+
+// next says how to record what the text leaves open, on the platform that it is about.
+func (t *textAnalysis) next() []string {
+	switch t.platform() {
+	case "", "CUDA", "HIP": // ROCm has the names of CUDA
+		return []string{
+			"torch.cuda.memory._record_memory_history(max_entries=100000)  # before the model is built",
+			`torch.cuda.memory._dump_snapshot("oom.pickle")  # in an except torch.OutOfMemoryError, or torch.cuda.OutOfMemoryError before 2.5`,
+			"ullage explain oom.pickle",
+		}
+	case "XPU":
+		return []string{
+			"torch.xpu.memory._record_memory_history(max_entries=100000)  # before the model is built; PyTorch 2.11 or newer",
+			`torch.xpu.memory._dump_snapshot("oom.pickle")  # in an except torch.OutOfMemoryError`,
+			"ullage explain oom.pickle",
+		}
+	case "MPS": // PyTorch keeps no history there
+		return []string{"print(torch.mps.current_allocated_memory(), torch.mps.driver_allocated_memory())  # after each step: tells growth; MPS has no recordings"}
+	case platformXLA:
+		return []string{`jax.profiler.save_device_memory_profile("memory.prof")  # where it is JAX: who holds the memory, for pprof`}
 	}
+	return nil // of NPU, MUSA and others no way is known that every release has
+}
+
+// platformXLA stands for allocators of JAX and TensorFlow.
+const platformXLA = "XLA"
+
+// platform is what the first message names, or "" where that is open.
+func (t *textAnalysis) platform() string {
+	for i := range t.rep.OOMs {
+		if p := t.rep.OOMs[i].Platform; p != "" {
+			return p
+		}
+	}
+	other := func(c message.Clue) bool { return c.Kind != message.XLAExhausted && !c.Kind.Host() }
+	if len(t.rep.OOMs) == 0 && !slices.ContainsFunc(t.rep.Clues, other) {
+		return platformXLA
+	}
+	return ""
 }
 
 func (t *textAnalysis) gpuClue() bool {

@@ -23,9 +23,9 @@ const outside = "what failed is an allocation outside PyTorch's allocator; its c
 
 // clueRules say what each kind means and how sure that is.
 var clueRules = map[message.Kind]clueRule{
-	message.CUDAError:     {"oom/hidden", rules.Medium, "the CUDA runtime found no memory", outside + ": a context, a module of kernels, an event, a graph or pinned host memory. The error may come later than the call that caused it", nil},
+	message.CUDAError:     {"oom/hidden", rules.Medium, "the CUDA runtime found no memory", outside + ": a context, a module of kernels, an event, a graph or pinned host memory. Other processes may fill the GPU (nvidia-smi shows them). The error may come later than the call that caused it", nil},
 	message.DriverError:   {"oom/hidden", rules.High, "the CUDA driver found no memory", outside + ", or one of its expandable segments", nil},
-	message.HIPError:      {"oom/hidden", rules.Medium, "the HIP runtime found no memory", outside, nil},
+	message.HIPError:      {"oom/hidden", rules.Medium, "the HIP runtime found no memory", outside + ". Other processes may fill the GPU (rocm-smi --showpids shows them)", nil},
 	message.NVMLAssert:    {"oom/nvml-assert", rules.High, "an out-of-memory error, hidden by an assert on NVML", "the assert runs only after an allocation has failed, while the message is written", nil},
 	message.CuBLASAlloc:   {"oom/hidden", rules.High, "cuBLAS found no memory", outside, []string{"third/cublas-workspace", "third/thread-workspaces"}},
 	message.CuBLASInit:    {"oom/hidden", rules.Medium, "cuBLAS could not be initialized: most often no memory was left for its handle", "other causes: an index out of range in an earlier kernel, a broken installation. CUDA_LAUNCH_BLOCKING=1 tells them apart", []string{"third/cublas-workspace", "third/thread-workspaces"}},
@@ -47,6 +47,13 @@ var clueRules = map[message.Kind]clueRule{
 	message.WorkerKill:    {"oom/host-killed", rules.Medium, "a DataLoader worker was killed", "usually by the kernel, for main memory", nil},
 	message.SharedMem:     {"oom/host-killed", rules.High, "shared memory (/dev/shm) ran out", "a tmpfs of fixed size, 64 MiB in containers by default: raise it (docker --shm-size, an emptyDir of medium Memory), or use fewer workers", nil},
 	message.RayMonitor:    {"oom/host-killed", rules.High, "Ray killed a worker: the node's main memory ran low", "Ray acts before the kernel would, at a threshold of usually 95 %", nil},
+}
+
+// xlaRemedies are for programs of JAX and TensorFlow: settings of PyTorch change nothing.
+var xlaRemedies = []rules.Remedy{
+	{Do: "where it is JAX: set `XLA_PYTHON_CLIENT_MEM_FRACTION` (0.75 by default) higher where the process has the GPU alone, lower or `XLA_PYTHON_CLIENT_PREALLOCATE=false` where it shares it", Effect: "JAX takes what is left, or leaves what others need"},
+	{Do: "where it is TensorFlow: `tf.config.experimental.set_memory_growth(gpu, True)`", Effect: "it takes memory as it needs it"},
+	{Do: "make the batch or the model smaller where the process has the GPU alone", Effect: "less is asked for"},
 }
 
 // clueGroup is clues of one kind.
@@ -106,6 +113,9 @@ func (t *textAnalysis) clueFinding(kind message.Kind, g *clueGroup, all map[mess
 	if first.Size.Known() {
 		f.Bytes = first.Size.Bytes
 		f.Evidence = append(f.Evidence, fmt.Sprintf("it asked for %s", units.FormatBytes(first.Size.Bytes)))
+	}
+	if kind == message.XLAExhausted {
+		f.Remedies = xlaRemedies
 	}
 	t.weigh(kind, g, all, &f)
 	t.add(first.Line, f)

@@ -33,7 +33,7 @@ type TextAccount struct {
 	AllocatedBytes   int64
 	CachedBytes      int64 // reserved, not allocated
 	OutsideBytes     int64 // of this process, outside PyTorch: context, NCCL, other libraries
-	UnexplainedBytes int64 // of nobody that the message names
+	UnexplainedBytes int64 // of nobody that the message names; -1 where that may be nothing but rounding
 	LimitBytes       int64 // a memory fraction
 	RequestBytes     int64 // that was asked of the driver
 }
@@ -313,5 +313,8 @@ func (c *textCase) fill() {
 	a.OthersBytes, a.OwnBytes = c.others.mid(), c.own.mid()
 	a.ReservedBytes, a.AllocatedBytes, a.CachedBytes = c.reserved.mid(), c.allocated.mid(), c.cached.mid()
 	a.RequestBytes = c.request.mid()
-	a.OutsideBytes, a.UnexplainedBytes = max(c.outside.mid(), -1), max(c.unexplained.mid(), -1)
+	a.OutsideBytes, a.UnexplainedBytes = max(c.outside.mid(), -1), -1
+	if c.unexplained.lo > 0 {
+		a.UnexplainedBytes = c.unexplained.mid()
+	}
 }

@@ -14,6 +14,7 @@ type counters struct {
 	what string // "memory_summary of device 0, line 12"
 	line int
 	get  func(metric, pool string, column int) (span, bool)
+	text func(metric string, column int) string // of all pools, as the table has it
 
 	ooms, retries int64
 }
@@ -28,6 +29,10 @@ func (t *textAnalysis) tableFindings() {
 				v, ok := s.Get(metric, pool, column)
 				return spanOf(v), ok && v.Known()
 			},
+			text: func(metric string, column int) string {
+				v, _ := s.Get(metric, "all", column)
+				return v.Text
+			},
 		})
 	}
 	for i := range t.rep.Stats {
@@ -37,6 +42,9 @@ func (t *textAnalysis) tableFindings() {
 			get: func(metric, pool string, column int) (span, bool) {
 				v, ok := s.Values[metric+"."+pool+"."+[]string{"current", "peak", "allocated", "freed"}[column]]
 				return span{v, v, true}, ok && v >= 0
+			},
+			text: func(metric string, column int) string {
+				return units.FormatBytes(s.Values[metric+".all."+[]string{"current", "peak", "allocated", "freed"}[column]])
 			},
 		})
 	}
@@ -57,11 +65,11 @@ func (t *textAnalysis) counterFindings(c *counters) {
 	t.counted = max(t.counted, c.ooms)
 	allocated, ok1 := c.get("allocated_bytes", "all", message.Current)
 	reserved, ok2 := c.get("reserved_bytes", "all", message.Current)
-	peak, ok3 := c.get("reserved_bytes", "all", message.Peak)
+	_, ok3 := c.get("reserved_bytes", "all", message.Peak)
 	if ok1 && ok2 {
-		line := fmt.Sprintf("%s: allocated %s, reserved %s", c.what, units.FormatBytes(allocated.mid()), units.FormatBytes(reserved.mid()))
+		line := fmt.Sprintf("%s: allocated %s, reserved %s", c.what, c.text("allocated_bytes", message.Current), c.text("reserved_bytes", message.Current))
 		if ok3 {
-			line += fmt.Sprintf(" (peak %s)", units.FormatBytes(peak.mid()))
+			line += fmt.Sprintf(" (peak %s)", c.text("reserved_bytes", message.Peak))
 		}
 		t.note("%s; %s, %s after flushing the cache", line, plural(int(c.ooms), "out-of-memory error", "out-of-memory errors"), plural(int(c.retries), "retry", "retries"))
 	}
@@ -84,7 +92,7 @@ func (t *textAnalysis) pinned(c *counters, reserved span, ok bool) {
 	}
 	t.add(c.line, rules.Finding{
 		Rule: "frag/pinned-segment", Severity: rules.Warning, Confidence: rules.Medium, Bytes: split.mid(),
-		Title: fmt.Sprintf("%s of %s reserved is free, but in segments that live blocks keep", units.FormatBytes(split.mid()), units.FormatBytes(reserved.mid())),
+		Title: fmt.Sprintf("%s of %s reserved is free, but in segments that live blocks keep", c.text("inactive_split_bytes", message.Current), c.text("reserved_bytes", message.Current)),
 		Evidence: []string{
 			c.what + `: "non-releasable" (inactive_split_bytes)`,
 			"expandable segments are not in this number",
@@ -101,7 +109,7 @@ func (t *textAnalysis) rounding(c *counters, allocated span, ok bool) {
 	}
 	t.add(c.line, rules.Finding{
 		Rule: "frag/rounding", Severity: rules.Warning, Confidence: rules.High, Bytes: waste.mid(),
-		Title:    fmt.Sprintf("%s of %s allocated is rounding", units.FormatBytes(waste.mid()), units.FormatBytes(allocated.mid())),
+		Title:    fmt.Sprintf("%s of %s allocated is rounding", units.FormatBytes(waste.mid()), c.text("allocated_bytes", message.Current)),
 		Evidence: []string{c.what},
 	})
 }

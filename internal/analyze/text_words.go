@@ -128,7 +128,7 @@ func (o *TextOOM) reason() string {
 	case o.Cause == TrueShortage && m.Capacity.Known() && m.Tried.Low > m.Capacity.High:
 		return fmt.Sprintf("%s was needed in one piece, more than the whole device has (%s)", m.Tried.Text, m.Capacity.Text)
 	case o.Cause == TrueShortage && m.Form == message.FormMPS:
-		return fmt.Sprintf("%s was needed and %s of %s allowed were taken", m.Tried.Text, units.FormatBytes(a.ReservedBytes), m.Allowed.Text)
+		return fmt.Sprintf("%s was needed and %s of %s allowed were taken", units.FormatBytes(a.RequestBytes), units.FormatBytes(a.ReservedBytes), units.FormatBytes(a.LimitBytes))
 	case o.Cause == TrueShortage && o.Cap == FractionCap:
 		return fmt.Sprintf("%s was needed under a limit of %s, of which %s were reserved and %s of that free in pieces", m.Tried.Text, m.Allowed.Text, units.FormatBytes(a.ReservedBytes), cached)
 	case o.Cause == TrueShortage && a.CachedBytes >= 0:
@@ -247,11 +247,20 @@ func (o *TextOOM) request() string {
 	case t == "2.00 MiB":
 		return "2.00 MiB stands for any request of up to 1 MiB: the allocator gets 2 MiB at a time for these"
 	case t == "20.00 MiB":
-		return "20.00 MiB stands for any request between 1 and 10 MiB, which the allocator serves from segments of 20 MiB (large_segment_size_mb, since 2.11), or for one of 18 to 20 MiB"
+		return fmt.Sprintf("20.00 MiB stands for any request between 1 and 10 MiB, which the allocator serves from segments of 20 MiB%s, or for one of 18 to 20 MiB", segmentSetting(m.Versions))
 	case m.Tried.Bytes < 10*units.MiB || !holdsMultiple(m.Tried, 2*units.MiB):
 		return fmt.Sprintf("%s is not a multiple of 2 MiB: a release that prints the request, or a segment size that was set", t)
 	}
 	return fmt.Sprintf("%s is the request rounded up to a multiple of 2 MiB", t)
+}
+
+// segmentSetting names what sets the size of segments, where the message may be of a
+// release that has it.
+func segmentSetting(versions string) string {
+	if versions != "" && !strings.HasSuffix(versions, " or newer") {
+		return "" // "2.2 to 2.4"
+	}
+	return " (large_segment_size_mb, since 2.11)"
 }
 
 func holdsMultiple(s message.Size, of int64) bool { return s.High/of*of >= s.Low }

@@ -133,7 +133,7 @@ func (p *page) textAccount(o *analyze.TextOOM) {
 		{"cached by PyTorch", a.CachedBytes},
 		{"this process, outside PyTorch", a.OutsideBytes},
 		{"other processes", a.OthersBytes},
-		{"of nobody named", a.UnexplainedBytes},
+		{"not accounted for", a.UnexplainedBytes},
 		{"free", a.FreeBytes},
 	} {
 		if row.bytes >= 0 {
