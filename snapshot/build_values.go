@@ -27,14 +27,15 @@ const (
 	numOddities
 )
 
-var oddText = [numOddities]string{
-	oddFloat:        "%d numbers are fractions where whole numbers belong; they were rounded toward zero",
-	oddNotNumber:    "%d values are not numbers where numbers belong; they were taken as 0",
-	oddRange:        "%d numbers do not fit into 64 bits; the nearest that does was taken",
-	oddSize:         "%d sizes are beyond 128 TiB; they were set to it",
-	oddNegative:     "%d sizes are negative",
-	oddMixedList:    "%d lists hold things of different kinds; the rest of them was left out",
-	oddSharedBlocks: "%d segments share their list of blocks with another segment; it was given to the first",
+// oddText has a line for one of a kind, and one for several.
+var oddText = [numOddities][2]string{
+	oddFloat:        {"1 number is a fraction where a whole number belongs; it was rounded toward zero", "%d numbers are fractions where whole numbers belong; they were rounded toward zero"},
+	oddNotNumber:    {"1 value is no number where a number belongs; it was taken as 0", "%d values are not numbers where numbers belong; they were taken as 0"},
+	oddRange:        {"1 number does not fit into 64 bits; the nearest that does was taken", "%d numbers do not fit into 64 bits; the nearest that does was taken"},
+	oddSize:         {"1 size is beyond 128 TiB; it was set to it", "%d sizes are beyond 128 TiB; they were set to it"},
+	oddNegative:     {"1 size is negative", "%d sizes are negative"},
+	oddMixedList:    {"1 list holds things of different kinds; the rest of it was left out", "%d lists hold things of different kinds; the rest of them was left out"},
+	oddSharedBlocks: {"1 segment shares its list of blocks with another segment; it was given to the first", "%d segments share their list of blocks with another segment; it was given to the first"},
 }
 
 // oddities counts what was odd, with the first place of each.
@@ -57,7 +58,10 @@ func (o *oddities) warnings() []string {
 		if seen.count == 0 {
 			continue
 		}
-		s := fmt.Sprintf(oddText[what], seen.count)
+		s := oddText[what][0]
+		if seen.count > 1 {
+			s = fmt.Sprintf(oddText[what][1], seen.count)
+		}
 		if seen.first != "" {
 			s += "; the first is " + seen.first
 		}

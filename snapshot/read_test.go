@@ -163,7 +163,7 @@ device kind=0 index=0 ring=0 overflowed=false pools=false times=false
 device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 1 0x200 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
   event 1 0x400 size=1 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
-warning 1 lists hold things of different kinds; the rest of them was left out`,
+warning 1 list holds things of different kinds; the rest of it was left out`,
 	},
 	{
 		"two recordings", `[{"device_traces": [[{"action": "alloc"}]], "segments": []}, {"device_traces": [[{"action": "oom"}]], "segments": []}]`, `
@@ -192,9 +192,9 @@ device kind=0 index=0 ring=0 overflowed=false pools=false times=false
   event 1 0x0 size=140737488355328 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
   event 1 0x0 size=-140737488355328 stream=0x0 t=0 pool=[0 0] compile="" metadata="" 
 warning 2 numbers are fractions where whole numbers belong; they were rounded toward zero; the first is before the first event
-warning 1 values are not numbers where numbers belong; they were taken as 0; the first is near event 2 of the file
-warning 1 numbers do not fit into 64 bits; the nearest that does was taken; the first is near event 2 of the file
-warning 1 sizes are beyond 128 TiB; they were set to it; the first is near event 4 of the file
+warning 1 value is no number where a number belongs; it was taken as 0; the first is near event 2 of the file
+warning 1 number does not fit into 64 bits; the nearest that does was taken; the first is near event 2 of the file
+warning 1 size is beyond 128 TiB; it was set to it; the first is near event 4 of the file
 warning 2 sizes are negative; the first is near event 3 of the file`,
 	},
 	{
