@@ -36,7 +36,7 @@ func TestTextWords(t *testing.T) {
 		{"segments of 20 MiB, an old release", shortTextOOM, []string{"segments of 20 MiB, or for one"}, []string{"large_segment_size_mb"}},
 		{"a worker of a DataLoader", "RuntimeError: DataLoader worker (pid 4) is killed by signal: Killed.", []string{"A DataLoader worker was killed"}, []string{"\na DataLoader worker was killed."}},
 		{"a table", "|  PyTorch CUDA memory summary, device ID 0  |\n| CUDA OOMs: 0 | cudaMalloc retries: 0 |\n| Metric | Cur Usage | Peak Usage | Tot Alloc | Tot Freed |\n| Allocated memory | 940 MiB | 940 MiB | 1 GiB | 0 B |\n| GPU reserved memory | 1000 MiB | 1001 MiB | 1 GiB | 0 B |\n",
-			[]string{"allocated 940 MiB, reserved 1000 MiB (peak 1001 MiB)"}, []string{".50 MiB"}},
+			[]string{"allocated 940.00 MiB, reserved 1000.00 MiB (peak 1001.00 MiB)"}, []string{".50 MiB"}},
 	} {
 		got := textOf(readText(t, c.text))
 		for _, w := range c.want {

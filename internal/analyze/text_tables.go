@@ -14,7 +14,7 @@ type counters struct {
 	what string // "memory_summary of device 0, line 12"
 	line int
 	get  func(metric, pool string, column int) (span, bool)
-	text func(metric string, column int) string // of all pools, as the table has it
+	text func(metric string, column int) string // of all pools, the number that the table has
 
 	ooms, retries int64
 }
@@ -31,7 +31,7 @@ func (t *textAnalysis) tableFindings() {
 			},
 			text: func(metric string, column int) string {
 				v, _ := s.Get(metric, "all", column)
-				return v.Text
+				return units.FormatBytes(v.Bytes) // the number itself, not the middle of what it may stand for
 			},
 		})
 	}
