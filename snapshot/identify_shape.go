@@ -7,11 +7,20 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pickle"
 	"github.com/ullage-dev/ullage/internal/value"
 )
+
+// key is a key of a dict as text. Numbers are keys too, as in a table by rank.
+func (s *shaper) key(v value.Value) string {
+	if v.Kind() == value.KindInt {
+		return strconv.FormatInt(v.Small(), 10)
+	}
+	return s.pool.Text(v)
+}
 
 // maxShapeKeys is how many keys of a dict are looked at.
 const maxShapeKeys = 64
@@ -38,7 +47,7 @@ func (s *shaper) Pool() *value.Pool { return &s.pool }
 func (s *shaper) Dict(_ value.Place, items []value.Value) (value.Value, error) {
 	sh := shape{dict: true, n: len(items) / 2}
 	for i := 0; i < len(items) && len(sh.keys) < maxShapeKeys; i += 2 {
-		sh.keys = append(sh.keys, s.pool.Text(items[i]))
+		sh.keys = append(sh.keys, s.key(items[i]))
 	}
 	return s.add(sh), nil
 }

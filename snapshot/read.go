@@ -244,6 +244,9 @@ func (b *builder) result(root value.Value, form string, cut *Truncation) (*Recor
 		return nil, fmt.Errorf("nothing of a recording could be read: %s, at offset %d", cut.Reason, cut.Offset)
 	}
 	what := form + " without the keys of a recording"
+	if kind, _ := asObject(root); kind == objRecording {
+		what = form + " that has the keys of a recording, and neither segments nor events under them"
+	}
 	if keys := b.topKeys(root); len(keys) > 0 {
 		what = form + " with the keys " + keyList(keys)
 	}
