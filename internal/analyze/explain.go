@@ -36,6 +36,8 @@ type Explanation struct {
 	Fragmented Fragmented
 	OOMs       OOMs
 	Findings   []rules.Finding // the most severe first
+
+	capBytes int64 // what reserved memory can grow to, by what is said of the device; 0 where unknown
 }
 
 // Window is the part of a recording that was looked at, both ends included.
@@ -60,7 +62,9 @@ func Explain(tl *timeline.Timeline, sites *Sites, opt Options) (*Explanation, er
 		x.OOMs = x.OOMs.within(w)
 	}
 	x.account(at, opt)
-	x.Leaks = Leaks(tl, sites, x.stepsToJudge(w), x.leakOptions(w, opt))
+	leaks := x.leakOptions(w, opt)
+	x.capBytes = leaks.CapBytes
+	x.Leaks = Leaks(tl, sites, x.stepsToJudge(w), leaks)
 	x.Fragmented = findFragmentation(tl, sites, tl.StateAt(x.fragmentedAt()), w)
 	x.collect(opt)
 	x.Verdict = x.judge()

@@ -106,6 +106,9 @@ func (w *leakWindow) representative(g *lockstepGroup) snapshot.StackID {
 // on growing at this rate.
 func (w *leakWindow) fillsAt(bytesPerStep float64) int {
 	room := float64(w.opt.CapBytes - w.tl.Peak.Allocated.Bytes)
+	if w.opt.DiedAt < 0 && w.opt.CapBytes < w.tl.Peak.Reserved.Bytes {
+		return -1 // the size that was given is not the device's
+	}
 	if w.opt.CapBytes <= 0 || bytesPerStep <= 0 || room/bytesPerStep > 1e9 {
 		return -1
 	}

@@ -111,9 +111,14 @@ func (x *Explanation) leakVerdict(g *GrowingSite) string {
 	text := fmt.Sprintf("%s %s a step at %s, %s by the end.", leaks, units.FormatBytes(int64(g.BytesPerStep)), x.Sites.Display(g.Stack), units.FormatBytes(g.LiveBytes))
 	if g.FillsAtStep >= 0 {
 		text += fmt.Sprintf(" At this rate memory is full in step %d.", g.FillsAtStep)
+	} else if x.overCap() {
+		text += fmt.Sprintf(" When memory is full cannot be told: %s was reserved, more than the %s that the device is said to have.", units.FormatBytes(x.Peak.Reserved.Bytes), units.FormatBytes(x.capBytes))
 	}
 	return text
 }
+
+// overCap tells whether the recording reserved more than the device is said to have.
+func (x *Explanation) overCap() bool { return x.capBytes > 0 && x.Peak.Reserved.Bytes > x.capBytes }
 
 // wastingSettings are the rules about settings that reserve what is not used.
 var wastingSettings = []string{"conf/max-split-expandable", "conf/max-split-waste", "conf/roundup-trap"}

@@ -73,7 +73,7 @@ func newExplain(app *App) *cobra.Command {
 	fl.StringVar(&f.until, "until", "", "look only at what precedes this `moment`")
 	fl.StringVar(&f.by, "by", "line", "group what holds the memory by `what`: line, category, module, stack or tree")
 	fl.IntVar(&f.top, "top", 10, "rows of each list; -1 is all")
-	fl.IntVar(&f.device, "device", -1, "look only at this device `ordinal`")
+	fl.IntVar(&f.device, "device", -1, "look only at this device `ordinal`; -1 is all")
 	fl.StringVar(&f.deviceMemory, "device-memory", "", "the device's `size`, to tell when a leak fills it")
 	fl.StringVar(&f.against, "against", "", "compare with this earlier `file`, by site")
 	fl.StringVar(&f.failOn, "fail-on", "", "exit with 3 on a finding of these `rules` (beginnings of ids, by commas)")
@@ -118,6 +118,12 @@ var groupings = map[string]analyze.By{"line": analyze.ByLine, "category": analyz
 
 func newExplainer(app *App, f *explainFlags) (*explainer, error) {
 	e := &explainer{app: app, f: f, opt: analyze.Options{Top: f.top}}
+	if f.top < -1 {
+		return nil, usageErrorf("--top: %d is no number of rows; -1 is all", f.top)
+	}
+	if err := checkOrdinal(f.device); err != nil {
+		return nil, err
+	}
 	for _, w := range []struct {
 		flag, text string
 		to         *analyze.When
@@ -145,6 +151,14 @@ func newExplainer(app *App, f *explainFlags) (*explainer, error) {
 	var err error
 	e.gate, err = parseGate(f.failOn, f.budget)
 	return e, err
+}
+
+// checkOrdinal checks --device.
+func checkOrdinal(device int) error {
+	if device < -1 {
+		return usageErrorf("--device: %d is no ordinal of a device; they count from 0, and -1 is all", device)
+	}
+	return nil
 }
 
 func (e *explainer) run(ctx context.Context, args []string) error {
@@ -306,7 +320,7 @@ func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead) ([]e
 	sites := analyze.NewSites(rec)
 	devices := e.devicesOf(rec)
 	if len(devices) == 0 {
-		return nil, inputError(fmt.Errorf("%s: %s", rec.Source.Name, e.noDevice(rec)))
+		return nil, e.noDeviceError(rec)
 	}
 	out := make([]explained, len(devices))
 	errs := make([]error, len(devices))
@@ -341,6 +355,15 @@ func (e *explainer) devicesOf(rec *snapshot.Recording) []*snapshot.Device {
 	return list
 }
 
+// noDeviceError says why nothing of a recording is to be looked at: it has nothing, or not
+// the device that was asked for, which is a flag's value that cannot be.
+func (e *explainer) noDeviceError(rec *snapshot.Recording) error {
+	if len(rec.Devices) > 0 {
+		return usageErrorf("%s: --device: %s", rec.Source.Name, e.noDevice(rec))
+	}
+	return inputError(fmt.Errorf("%s: %s", rec.Source.Name, e.noDevice(rec)))
+}
+
 func (e *explainer) noDevice(rec *snapshot.Recording) string {
 	switch {
 	case len(rec.Devices) == 0 && rec.Truncated != nil:
@@ -362,6 +385,9 @@ func (e *explainer) explainDevice(tl *timeline.Timeline, sites *analyze.Sites) (
 	}
 	addEffects(x)
 	e.mu.Lock()
+	if given := e.opt.CapacityBytes; given > 0 && x.Peak.Reserved.Bytes > given {
+		e.app.Warn("--device-memory %s is less than %s reserved of it: %s", e.f.deviceMemory, report.DeviceName(tl.Dev), units.FormatBytes(x.Peak.Reserved.Bytes))
+	}
 	e.budget = append(e.budget, e.gate.check(x)...)
 	if f, ok := e.gate.matches(x.Findings); ok {
 		e.failed = append(e.failed, f)

@@ -42,11 +42,7 @@ func (a *App) resolve(args []string) (*inputs, error) {
 	}
 	ranks := snapshot.RanksOf(named)
 	for i, name := range named {
-		rank := -1
-		if len(named) > 1 {
-			rank = ranks[i]
-		}
-		in.files = append(in.files, snapshot.File{FileInfo: snapshot.FileInfo{Path: name}, Rank: rank, Step: -1})
+		in.files = append(in.files, snapshot.File{FileInfo: snapshot.FileInfo{Path: name}, Rank: ranks[i], Step: -1})
 	}
 	return in, nil
 }

@@ -154,7 +154,7 @@ func (e *explainer) side(ctx context.Context, f snapshot.File) (side analyze.Dif
 		}
 		devices := e.devicesOf(rec)
 		if len(devices) == 0 {
-			return inputError(fmt.Errorf("%s: %s", rec.Source.Name, e.noDevice(rec)))
+			return e.noDeviceError(rec)
 		}
 		dev := slices.MaxFunc(devices, func(a, b *snapshot.Device) int { return a.Events.Len() - b.Events.Len() })
 		tl, sites := ahead.Build(rec, dev), analyze.NewSites(rec)

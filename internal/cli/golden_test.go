@@ -69,6 +69,11 @@ var goldenCommands = []string{
 	"explain --device 0 --top 2 gpu/train_mlp_adamw.pickle.xz",
 	"explain --device 3 gpu/train_mlp_adamw.pickle.xz",
 	"explain --device-memory 8GiB leaks/leak_hook_cache.pickle.xz",
+	"explain --device-memory 300MiB leaks/leak_hook_cache.pickle.xz",
+	"explain --device -2 gpu/train_mlp_adamw.pickle.xz",
+	"explain --top -5 gpu/train_mlp_adamw.pickle.xz",
+	"explain leaks/leak_metric_cat.pickle.xz",
+	"explain gpu/train_split_and_expandable.pickle.xz",
 
 	// Other forms.
 	"explain --json gpu/oom_checkerboard.pickle.xz",

@@ -61,7 +61,7 @@ func newTune(app *App) *cobra.Command {
 	fl.StringVar(&f.limit, "limit", "", "the `size` that the allocator may reserve (a memory fraction, in bytes)")
 	fl.StringVar(&f.deviceMemory, "device-memory", "", "the `size` of the device's memory")
 	fl.StringVar(&f.torch, "torch", "", "simulate this `version` of PyTorch (default: the newest that can have made the recording)")
-	fl.IntVar(&f.device, "device", -1, "look only at this device `ordinal`")
+	fl.IntVar(&f.device, "device", -1, "look only at this device `ordinal`; -1 is all")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
@@ -107,6 +107,9 @@ func (t *tuning) run(ctx context.Context, args []string) error {
 
 // room is the memory that the flags give.
 func (t *tuning) room() (room tune.Room, err error) {
+	if err := checkOrdinal(t.f.device); err != nil {
+		return room, err
+	}
 	for _, w := range []struct {
 		flag, text string
 		to         *int64
@@ -220,7 +223,7 @@ func (t *tuning) compileFile(ctx context.Context, f snapshot.File) (programs []*
 		}
 		devices := e.devicesOf(rec)
 		if len(devices) == 0 {
-			return inputError(fmt.Errorf("%s: %s", rec.Source.Name, noDevice(e, rec)))
+			return noDeviceError(e, rec)
 		}
 		programs, err = compileDevices(rec, devices, ahead)
 		return err
@@ -228,12 +231,12 @@ func (t *tuning) compileFile(ctx context.Context, f snapshot.File) (programs []*
 	return programs, err
 }
 
-// noDevice says why a recording has nothing to replay.
-func noDevice(e *explainer, rec *snapshot.Recording) string {
+// noDeviceError says why a recording has nothing to replay.
+func noDeviceError(e *explainer, rec *snapshot.Recording) error {
 	if len(rec.Devices) == 0 {
-		return "the recording is empty: no segments and no events on any device; under backend:cudaMallocAsync PyTorch records none"
+		return inputError(fmt.Errorf("%s: the recording is empty: no segments and no events on any device; under backend:cudaMallocAsync PyTorch records none", rec.Source.Name))
 	}
-	return e.noDevice(rec)
+	return e.noDeviceError(rec)
 }
 
 // compileDevices compiles the devices that can be replayed. If none can, the error is
