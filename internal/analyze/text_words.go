@@ -239,8 +239,11 @@ func (o *TextOOM) request() string {
 	if !m.Tried.Known() {
 		return ""
 	}
-	if m.Form == message.FormAsync || m.Form == message.FormMPS {
-		return fmt.Sprintf("%s is the request itself", m.Tried.Text)
+	switch m.Form {
+	case message.FormMPS: // which calls 2^20 bytes MB until 2.6
+		return units.FormatBytes(m.Tried.Bytes) + " is the request itself"
+	case message.FormAsync:
+		return m.Tried.Text + " is the request itself"
 	}
 	t := m.Tried.Text
 	switch {

@@ -386,7 +386,7 @@ func (e *explainer) explainDevice(tl *timeline.Timeline, sites *analyze.Sites) (
 	addEffects(x)
 	e.mu.Lock()
 	if given := e.opt.CapacityBytes; given > 0 && x.Peak.Reserved.Bytes > given {
-		e.app.Warn("--device-memory %s is less than %s reserved of it: %s", e.f.deviceMemory, report.DeviceName(tl.Dev), units.FormatBytes(x.Peak.Reserved.Bytes))
+		e.app.Warn("--device-memory %s is less than the %s that were reserved on %s", e.f.deviceMemory, units.FormatBytes(x.Peak.Reserved.Bytes), report.DeviceName(tl.Dev))
 	}
 	e.budget = append(e.budget, e.gate.check(x)...)
 	if f, ok := e.gate.matches(x.Findings); ok {
