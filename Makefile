@@ -1,7 +1,8 @@
 # One command each. `make help` lists them; every target works from a fresh clone.
 #
-# Needed: Go (see go.mod) and a C compiler for the race detector. Everything else is a Go
-# module, pinned in go.mod and tools/go.mod, and fetched on first use.
+# Needed: Go (see go.mod), a C compiler for the race detector, and Python 3.9 or newer for the
+# tests of the companion. Everything else is a Go module, pinned in go.mod and tools/go.mod,
+# and fetched on first use.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -31,7 +32,7 @@ demo: build ## explain a recording of a real out-of-memory error
 	bin/ullage explain $(DEMO)
 
 .PHONY: test
-test: setup check unit cross install-check accept ## all that must pass before a change goes in
+test: setup check unit python cross install-check accept ## all that must pass before a change goes in
 
 .PHONY: check
 check: ## format, module files, vet, staticcheck
@@ -45,6 +46,10 @@ check: ## format, module files, vet, staticcheck
 .PHONY: unit
 unit: ## the Go tests, with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m ./... # a package takes two minutes; a busy machine, many more
+
+.PHONY: python
+python: ## the companion's tests, with every Python that is found
+	scripts/test-python
 
 .PHONY: setup
 setup: ## fetch what the tests need

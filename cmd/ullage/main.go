@@ -29,11 +29,19 @@ func run() int {
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,
 		LookupEnv: os.LookupEnv,
+		Environ:   os.Environ,
+		Signals:   signals,
 		Files:     files{},
 		Now:       time.Now,
 		Probe:     term.Probe,
 		Version:   version,
 	}, os.Args[1:])
+}
+
+// signals passes on the signals that the process gets.
+func signals(to chan<- os.Signal, which ...os.Signal) (stop func()) {
+	signal.Notify(to, which...)
+	return func() { signal.Stop(to) }
 }
 
 // files is the system's own file system.

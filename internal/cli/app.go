@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"time"
 
 	"github.com/ullage-dev/ullage/internal/term"
@@ -22,17 +23,23 @@ type App struct {
 	Stdout    io.Writer // results, and nothing else
 	Stderr    io.Writer // errors, warnings, progress
 	LookupEnv term.Lookup
+	Environ   func() []string // the whole environment, for a program that is started
+	Signals   SignalSource
 	Files     Files
 	Now       func() time.Time
 	Probe     func(stream any) term.Terminal
 	Version   string // set when the program was linked; empty: from the build information
 
+	stdin  io.Reader // Stdin as it was given, for a program that is started
 	color  term.ColorMode
 	quiet  bool
 	out    *resultWriter
 	outTTY term.Terminal
 	errTTY term.Terminal
 }
+
+// SignalSource sends the signals named to a channel until stop is called.
+type SignalSource func(to chan<- os.Signal, which ...os.Signal) (stop func())
 
 // Files is the part of the file system that commands read. Names are the system's own
 // paths, as the user typed them.
@@ -45,6 +52,7 @@ type Files interface {
 // start probes the streams, lets ctx end a read of Stdin that waits, and puts a writer in
 // front of Stdout that remembers failure.
 func (a *App) start(ctx context.Context) {
+	a.stdin = a.Stdin
 	a.Stdin = interruptible(ctx, a.Stdin)
 	a.outTTY, a.errTTY = a.Probe(a.Stdout), a.Probe(a.Stderr)
 	a.out = &resultWriter{w: a.Stdout}

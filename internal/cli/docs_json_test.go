@@ -28,6 +28,7 @@ func TestJSONPage(t *testing.T) {
 		"Errors":  errorObject{},
 		"version": versionInfo{},
 		"rules":   report.RulesJSON{},
+		"snap":    snapJSON{},
 		"explain": report.ExplainJSON{},
 		"tune":    report.TuneJSON{},
 	} {

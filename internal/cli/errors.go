@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -21,6 +22,9 @@ type errorBody struct {
 
 // printError tells the user what went wrong: one line, lower case, then what to do about it.
 func (a *App) printError(err error, asJSON bool) {
+	if p := new(programError); errors.As(err, &p) && p.err == nil {
+		return
+	}
 	code := exitCode(err)
 	message := term.Clean(strings.TrimSpace(err.Error())) // names in it come from files that anyone may have made
 	if code == exitInterrupted {

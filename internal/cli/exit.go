@@ -41,6 +41,21 @@ const (
 	kindUnreachable
 )
 
+// programError ends ullage with the exit code of the program that it ran. The program has
+// said itself what there is to say: err is nil unless it could not be run at all.
+type programError struct {
+	code int
+	err  error
+}
+
+func (e *programError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("the program ended with exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+func (e *programError) Unwrap() error { return e.err }
+
 // kindError gives an error a kind. It adds nothing to the text.
 type kindError struct {
 	kind kind
@@ -72,9 +87,12 @@ func inputError(err error) error {
 // exitCode is the one place where an error becomes an exit code.
 func exitCode(err error) int {
 	var e *kindError
+	var p *programError
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &p):
+		return p.code
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case !errors.As(err, &e):

@@ -211,11 +211,13 @@ func (e *explainer) explainFile(ctx context.Context, f snapshot.File, texts bool
 		if texts {
 			return nil
 		}
+		beside := e.app.readSidecar(f.Path)
+		f.Rank = beside.rankOr(f.Rank)
 		rec, err := e.readRecording(in, f)
 		if err != nil {
 			return err
 		}
-		out, err = e.explain(rec, ahead)
+		out, err = e.explain(rec, ahead, beside)
 		return err
 	})
 	return out, err
@@ -307,7 +309,7 @@ func (c *cancelReader) Read(p []byte) (int, error) {
 }
 
 // explain explains every device of a recording, the devices side by side.
-func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead) ([]explained, error) {
+func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead, beside *sidecar) ([]explained, error) {
 	sites := analyze.NewSites(rec)
 	devices := e.devicesOf(rec)
 	if len(devices) == 0 {
@@ -321,7 +323,7 @@ func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead) ([]e
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			out[i], errs[i] = e.explainDevice(ahead.Build(rec, dev), sites)
+			out[i], errs[i] = e.explainDevice(ahead.Build(rec, dev), sites, beside)
 		})
 	}
 	wg.Wait()
@@ -333,8 +335,8 @@ func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead) ([]e
 	return out, nil
 }
 
-func (e *explainer) explainDevice(tl *timeline.Timeline, sites *analyze.Sites) (explained, error) {
-	x, err := analyze.Explain(tl, sites, e.joined())
+func (e *explainer) explainDevice(tl *timeline.Timeline, sites *analyze.Sites, beside *sidecar) (explained, error) {
+	x, err := analyze.Explain(tl, sites, beside.joined(e.joined(), tl.Dev.Index))
 	if err != nil {
 		return explained{}, err
 	}

@@ -53,6 +53,10 @@ func (in *inputs) addFolder(a *App, dir string) error {
 	if err != nil {
 		return renamed(err, dir)
 	}
+	a.dropBeside(dir, found)
+	if len(found.Files) == 0 {
+		return &snapshot.NoRecordingsError{Dir: dir, Skipped: found.Skipped}
+	}
 	sets := snapshot.GroupFiles(found.Files)
 	set := sets[0]
 	for _, f := range set.Files {

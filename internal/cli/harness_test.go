@@ -41,6 +41,8 @@ func (o *outside) app() *App {
 			v, ok := o.env[name]
 			return v, ok
 		},
+		Environ: os.Environ,
+		Signals: func(chan<- os.Signal, ...os.Signal) func() { return func() {} },
 		Files:   diskFiles{},
 		Now:     func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) },
 		Probe:   func(any) term.Terminal { return o.terminal },

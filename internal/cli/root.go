@@ -15,6 +15,8 @@ func factories() []func(*App) *cobra.Command {
 		newRules,
 		newExplain,
 		newTune,
+		newRun,
+		newSnap,
 		newCompletion,
 		newVersion,
 	}
@@ -23,6 +25,7 @@ func factories() []func(*App) *cobra.Command {
 // Groups of commands in the help text.
 const (
 	groupRead  = "read"
+	groupRun   = "run"
 	groupOther = "other"
 )
 
@@ -71,6 +74,7 @@ func New(app *App) *cobra.Command {
 func addGroups(root *cobra.Command) {
 	groups := []*cobra.Group{
 		{ID: groupRead, Title: "Read a recording:"},
+		{ID: groupRun, Title: "Watch a program:"},
 		{ID: groupOther, Title: "Other commands:"},
 	}
 	for _, g := range groups {

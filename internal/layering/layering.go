@@ -51,6 +51,7 @@ type room struct {
 func house() []room {
 	return []room{
 		{path: "docs", floor: 0, plain: true, pure: true},
+		{path: "python", floor: 0, plain: true, pure: true},
 		{path: "internal/column", floor: 0, plain: true, pure: true},
 		{path: "internal/layering", floor: 0, plain: true, pure: true},
 		{path: "internal/units", floor: 0, plain: true, pure: true},
@@ -66,6 +67,7 @@ func house() []room {
 		{path: "internal/timeline", floor: 4, pure: true},
 		{path: "internal/analyze", floor: 5, pure: true},
 		{path: "internal/tune", floor: 5, pure: true},
+		{path: "internal/child", floor: 5, powers: spawn},
 		{path: "internal/report", floor: 6},
 		{path: "internal/cli", floor: 7, powers: spawn | useStreams},
 		{path: "cmd/ullage", floor: 8, powers: useStreams | beProcess},

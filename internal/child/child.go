@@ -1,0 +1,165 @@
+// Package child starts a program with Ullage's companion on its path, and meets the
+// companion in a private folder while the program runs and after it has ended.
+//
+// The folder is made by Open, for one run. It holds the companion's Python code (site), what
+// the flags of the run said (config.json), and what the watched processes leave: marks that
+// something has happened, a file for each process that can be asked for a recording, and a
+// list of problems. Python's start-up finds the companion through PYTHONPATH, which children
+// of the program inherit.
+//
+// A recording on demand is asked for with a file, and answered with one: no signal is taken
+// from the program, and it works on every system.
+package child
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Variable is the environment variable that names the run's folder to the companion.
+const Variable = "ULLAGE_RUN"
+
+// Config is what the companion has to know. It is written as JSON and read by
+// python/src/ullage/_run.py.
+type Config struct {
+	Run        string  `json:"run"`         // the run's name, the same in all that it writes; set by Open
+	Out        string  `json:"out"`         // absolute path of the folder for recordings
+	Job        string  `json:"job"`         // what the names of recordings begin with
+	History    int     `json:"history"`     // events kept for each device
+	AtExit     bool    `json:"at_exit"`     // a recording when a process ends
+	Budgets    []int64 `json:"budgets"`     // bytes reserved at which a recording is written
+	LimitBytes int64   `json:"limit_bytes"` // what a process may reserve on a device; 0 for no limit
+}
+
+// Session is one run's folder.
+type Session struct {
+	dir string
+	cfg Config
+}
+
+// Open makes a folder for a run in the first of bases that will do, and writes into it what
+// the companion needs. Close removes it.
+func Open(bases []string, cfg Config) (*Session, error) {
+	dir, err := makeRunFolder(bases)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{dir: dir, cfg: cfg}
+	s.cfg.Run = filepath.Base(dir)
+	if s.cfg.Budgets == nil {
+		s.cfg.Budgets = []int64{}
+	}
+	if err := s.fill(); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("cannot write the companion to %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func (s *Session) fill() error {
+	if err := writeCompanion(s.site()); err != nil {
+		return err
+	}
+	text, err := json.Marshal(s.cfg)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, "config.json"), text, 0o600)
+}
+
+// Close removes the folder, and what killed processes left half-written among the
+// recordings.
+func (s *Session) Close() {
+	s.removeParts()
+	_ = os.RemoveAll(s.dir) // what is left is swept by a later run
+}
+
+// Run is the run's name.
+func (s *Session) Run() string { return s.cfg.Run }
+
+func (s *Session) site() string { return filepath.Join(s.dir, "site") }
+
+// Environ returns environ with what makes Python find the companion, first on its path.
+func (s *Session) Environ(environ []string) []string {
+	path := s.site()
+	if old := lookup(environ, "PYTHONPATH"); old != "" {
+		path += string(filepath.ListSeparator) + old
+	}
+	return WithEnv(environ, "PYTHONPATH="+path, Variable+"="+s.dir)
+}
+
+// WithEnv returns environ with variables set, given as NAME=VALUE.
+func WithEnv(environ []string, set ...string) []string {
+	out := make([]string, 0, len(environ)+len(set))
+	for _, e := range environ {
+		replaced := false
+		for _, v := range set {
+			name, _, _ := strings.Cut(v, "=")
+			replaced = replaced || isVar(e, name)
+		}
+		if !replaced {
+			out = append(out, e)
+		}
+	}
+	return append(out, set...)
+}
+
+func lookup(environ []string, name string) string {
+	for _, e := range environ {
+		if isVar(e, name) {
+			return e[len(name)+1:]
+		}
+	}
+	return ""
+}
+
+// isVar tells whether an entry of an environment is of a variable.
+func isVar(entry, name string) bool {
+	return len(entry) > len(name) && entry[len(name)] == '=' && sameName(entry[:len(name)], name)
+}
+
+// Reached is how far the processes of a run got, the farthest of them.
+type Reached int
+
+// From nothing to all.
+const (
+	Nothing Reached = iota // no Python process found the companion
+	Python                 // one did
+	Torch                  // one imported torch
+	CUDA                   // one used CUDA, and is or was watched
+)
+
+// Reached tells how far the processes got so far.
+func (s *Session) Reached() Reached {
+	for _, m := range []struct {
+		at   Reached
+		mark string
+	}{{CUDA, "cuda"}, {Torch, "torch"}, {Python, "reported"}} {
+		if _, err := os.Stat(filepath.Join(s.dir, m.mark)); err == nil {
+			return m.at
+		}
+	}
+	return Nothing
+}
+
+// maxProblems bounds what is shown of the problems of all processes.
+const maxProblems = 20
+
+// Problems returns what the companion could not do, a line each, and how many more there are.
+func (s *Session) Problems() (lines []string, more int) {
+	text, err := readSmall(filepath.Join(s.dir, "problems"))
+	if err != nil {
+		return nil, 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if len(lines) == maxProblems {
+			more++
+			continue
+		}
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return lines, more
+}

@@ -1,0 +1,74 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+)
+
+// Command is a program to run.
+type Command struct {
+	Args           []string
+	Environ        []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Exit codes for programs that could not be started, as shells have them.
+const (
+	ExitCannotRun = 126
+	ExitNotFound  = 127
+)
+
+// StartError is a program that could not be started.
+type StartError struct {
+	Code int // ExitCannotRun or ExitNotFound
+	Err  error
+}
+
+func (e *StartError) Error() string { return e.Err.Error() }
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Run runs a program to its end and returns its exit code: 128 and the number of the signal
+// where one ended it. Signals from the channel are handed on to it. The program stays in
+// this process's group, so that the keys of a terminal (Ctrl-C, Ctrl-Z) do what they always do.
+func Run(c Command, signals <-chan os.Signal) (int, error) {
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Environ, c.Stdin, c.Stdout, c.Stderr
+	if err := cmd.Start(); err != nil {
+		return 0, startError(c.Args[0], err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			deliver(cmd.Process, s)
+		case err := <-ended:
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				return 0, fmt.Errorf("%s: %w", c.Args[0], err)
+			}
+			return statusOf(cmd.ProcessState), nil
+		}
+	}
+}
+
+func startError(name string, err error) error {
+	code := ExitCannotRun
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = ExitNotFound
+	}
+	var e *exec.Error
+	var p *fs.PathError
+	switch {
+	case errors.As(err, &e):
+		err = e.Err
+	case errors.As(err, &p):
+		err = p.Err
+	}
+	return &StartError{code, fmt.Errorf("cannot run %s: %w", name, err)}
+}

@@ -1,0 +1,136 @@
+package child
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestSession: a run's folder has what the companion needs, tells what the companion left,
+// and is gone afterwards.
+func TestSession(t *testing.T) {
+	base, out := filepath.Join(t.TempDir(), "a", "b"), t.TempDir()
+	s, err := Open([]string{base}, Config{Out: out, Job: "train"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"site/sitecustomize.py", "site/ullage/__init__.py", "site/ullage/_start.py", "site/ullage/py.typed", "config.json"} {
+		if _, err := os.Stat(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
+			t.Error(err)
+		}
+	}
+	for i, mark := range []string{"", "reported", "torch", "cuda"} {
+		if mark != "" {
+			write(t, filepath.Join(s.dir, mark), "")
+		}
+		if got := s.Reached(); got != Reached(i) {
+			t.Errorf("after %q: reached %d, want %d", mark, got, i)
+		}
+	}
+	var problems string
+	for i := range maxProblems + 5 {
+		problems += fmt.Sprintf("process %d: no room\n", i)
+	}
+	write(t, filepath.Join(s.dir, "problems"), problems)
+	if lines, more := s.Problems(); len(lines) != maxProblems || more != 5 || lines[0] != "process 0: no room" {
+		t.Errorf("%d problems and %d more: %q", len(lines), more, lines)
+	}
+
+	dead, alive := filepath.Join(out, ".train_rank0_pid999999999_x_oom.pickle.part"), filepath.Join(out, fmt.Sprintf(".train_pid%d_x_oom.pickle.part", os.Getpid()))
+	write(t, dead, "half")
+	write(t, alive, "half")
+	s.Close()
+	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	if _, err := os.Stat(dead); !os.IsNotExist(err) {
+		t.Errorf("half a recording of a dead process is still there: %v", err)
+	}
+	if _, err := os.Stat(alive); err != nil {
+		t.Errorf("half a recording of a process that lives: %v", err)
+	}
+}
+
+// TestOpenElsewhere: where the first folder cannot be, the second is taken.
+func TestOpenElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	write(t, file, "")
+	s, err := Open([]string{filepath.Join(file, "below"), filepath.Join(dir, "second")}, Config{Out: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got := filepath.Dir(s.dir); got != filepath.Join(dir, "second") {
+		t.Errorf("the folder is in %s", got)
+	}
+	if _, err := Open([]string{filepath.Join(file, "below")}, Config{}); err == nil {
+		t.Error("no folder, and no error")
+	}
+}
+
+// TestSweep: what a killed run left goes after a day, what may be in use stays.
+func TestSweep(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "live")
+	if err := makePrivate(base); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-2 * sweepAfter)
+	for name, age := range map[string]time.Time{"run-999999999-old": long, "run-999999998-new": time.Now(), fmt.Sprintf("run-%d-x", os.Getpid()): long, "other": long} {
+		dir := filepath.Join(base, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, age, age); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(base)
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 3 {
+		t.Errorf("left: %v", entries)
+	}
+}
+
+// TestWatched: a process is found by its number and by that of its run; one that is dead,
+// or that says it is another, is not.
+func TestWatched(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "live")
+	s, err := Open([]string{base}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	me := os.Getpid()
+	for name, pid := range map[string]int{fmt.Sprintf("proc-%d.json", me): me, "proc-999999999.json": 999999999, "proc-77.json": me, "proc-x.json": 0} {
+		text, err := json.Marshal(Process{PID: pid, Program: "train.py"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(s.dir, name), string(text))
+	}
+	write(t, filepath.Join(s.dir, "proc-78.json"), "{")
+	all := Watched([]string{base, filepath.Join(base, "none")})
+	if len(all) != 1 || all[0].PID != me || all[0].owner != me {
+		t.Errorf("watched: %+v", all)
+	}
+	if got := Select(all, me); len(got) != 1 {
+		t.Errorf("by its own number: %+v", got)
+	}
+	if got := Select(all, me+1); len(got) != 0 {
+		t.Errorf("by another number: %+v", got)
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

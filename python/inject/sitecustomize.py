@@ -1,0 +1,31 @@
+"""Begins to watch a Python process that `ullage run` started, or that such a process started.
+
+This folder stands first on PYTHONPATH, so that Python's own start-up imports this module in place of another sitecustomize,
+which is run right after. The file is kept to what every Python can parse: a program may start an old one, which is then
+left alone.
+"""
+import sys
+
+
+def _begin():
+    if sys.version_info < (3, 9):
+        return
+    try:
+        from ullage import _start
+    except Exception:  # a run that is over may have taken the folder along
+        return
+    _start.start()
+
+
+def _chain():
+    if sys.version_info < (3, 4):
+        return
+    try:
+        from ullage import _chain
+    except Exception:
+        return
+    _chain.run_shadowed(__file__)
+
+
+_begin()
+_chain()

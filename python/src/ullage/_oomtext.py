@@ -1,0 +1,60 @@
+"""Tells exceptions that mean a lack of GPU memory from others.
+
+PyTorch has a class for it, but libraries that ask the driver themselves raise a RuntimeError with a text of their own, and
+on MIG and Jetson the class is hidden behind an assertion. docs/rules/oom/hidden.md and nvml-assert.md have the sources.
+"""
+from __future__ import annotations
+
+from typing import Optional
+
+CLASSES = ("OutOfMemoryError",)  # torch.OutOfMemoryError, torch.cuda.OutOfMemoryError before 2.5
+TEXTS = (
+    "CUDA out of memory",
+    "HIP out of memory",
+    "CUDA error: out of memory",
+    "HIP error: out of memory",
+    "cudaErrorMemoryAllocation",
+    "hipErrorOutOfMemory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_NOT_INITIALIZED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_NOT_INITIALIZED",
+    "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+    "CUSOLVER_STATUS_ALLOC_FAILED",
+    "CUSPARSE_STATUS_ALLOC_FAILED",
+    "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES",
+    "CUFFT_ALLOC_FAILED",
+    "Failed to CUDA calloc",
+    "Failed to CUDA malloc",
+    "NVML_SUCCESS == r",
+    "nvmlDeviceGetHandleByPciBusId",
+)
+MAX_CHAIN = 16  # exceptions of a chain that are looked at
+
+
+def message_of(exc: Optional[BaseException]) -> Optional[str]:
+    """The text of the first exception in a chain that means a lack of GPU memory, or None."""
+    for _ in range(MAX_CHAIN):
+        if exc is None:
+            return None
+        text = _text(exc)
+        if _is_oom(exc, text):
+            return f"{type(exc).__name__}: {text}"
+        exc = exc.__cause__ or (None if exc.__suppress_context__ else exc.__context__)
+    return None
+
+
+def is_allocators(exc: BaseException) -> bool:
+    """Whether PyTorch's own allocator raised exc: it has told its observers."""
+    return any(cls.__name__ in CLASSES and cls.__module__.startswith("torch") for cls in type(exc).__mro__)
+
+
+def _is_oom(exc: BaseException, text: str) -> bool:
+    return is_allocators(exc) or isinstance(exc, RuntimeError) and any(t in text for t in TEXTS)
+
+
+def _text(exc: BaseException) -> str:
+    try:
+        return str(exc)[:8000]
+    except Exception:  # an exception's __str__ is the program's own code
+        return ""

@@ -1,0 +1,85 @@
+"""Begins when Python starts, and waits for the program to import torch and then to use CUDA."""
+from __future__ import annotations
+
+import os
+import sys
+from importlib.machinery import ModuleSpec
+from typing import Any, Callable, Optional
+
+from . import _run, _torchapi, _watch
+
+_started = False
+
+
+def start() -> None:
+    """Waits for torch if this process belongs to a run. Never raises."""
+    global _started
+    if _started:
+        return
+    _started = True
+    try:
+        config = _run.load(os.environ)
+        if config is None:
+            return
+        meeting = _run.Meeting(config.folder)
+        meeting.mark("reported")
+        sys.meta_path.insert(0, WaitForTorch(lambda torch: _torch_is_here(torch, config, meeting)))
+    except Exception:
+        pass  # the folder of the run is gone: it is over, and nobody waits for word
+
+
+def _torch_is_here(torch: Any, config: _run.Config, meeting: _run.Meeting) -> None:
+    meeting.mark("torch")
+    watcher = _watch.Watcher(torch, config, meeting)
+    if not _torchapi.on_first_use(torch, watcher.begin):
+        meeting.problem(f"torch {getattr(torch, '__version__', '')} does not tell when CUDA is first used, so nothing is recorded")
+
+
+class WaitForTorch:
+    """A finder that finds nothing by itself: it has then called once `import torch` has run to its end.
+
+    It lets the finders behind it find torch, and wraps exec_module of the loader that they return; the module, its spec and
+    its loader stay what they would have been.
+    """
+
+    def __init__(self, then: Callable[[Any], None]) -> None:
+        self.then = then
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
+        if fullname != "torch":
+            return None
+        spec = self._found_by_others(fullname, path, target)
+        if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
+            self._wrap(spec.loader)
+        return spec
+
+    def _found_by_others(self, fullname: str, path: Any, target: Any) -> Optional[ModuleSpec]:
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec: Optional[ModuleSpec] = find(fullname, path, target)
+            if spec is not None:
+                return spec
+        return None
+
+    def _wrap(self, loader: Any) -> None:
+        run = loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            run(module)
+            if module.__name__ == "torch":
+                self._imported(module)
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:  # a loader without attributes of its own: torch is then not noticed
+            pass
+
+    def _imported(self, torch: Any) -> None:
+        try:
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self.then(torch)
+        except Exception:
+            pass

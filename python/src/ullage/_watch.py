@@ -1,0 +1,288 @@
+"""Watches one process from its first use of CUDA to its end.
+
+What happens, in this order: recording is switched on; failures of the allocator are observed; a thread looks for requests and
+writes counters; at the end a last recording is written if there is cause. Nothing here raises into the program, and nothing is
+printed: what the user should know goes to `ullage run` (Meeting.problem).
+
+The cache is flushed before PyTorch calls the observer. The recording still shows the state before: its events go back to
+before the flush, and `ullage explain` replays them.
+"""
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any, Optional
+
+from . import _dump, _oomtext, _run, _torchapi
+
+TICK_SECONDS = 0.5  # between two looks for a request
+COUNTERS_SECONDS = 10.0  # between two lines of counters
+COUNTERS_MAX_BYTES = 64 << 20  # of the file of counters of one process
+# A program can survive many failures: cuDNN tries dozens of algorithms. The first is recorded at once, since it may be the
+# last thing that the process does; the others at most so often, and the last one in any case when the process ends.
+FAILURES_SECONDS = 60.0
+FAILURES_MAX = 4
+LIMIT_TRIES = 3  # of setting a limit on a device
+COUNTERS = {
+    "allocated_bytes": "allocated_bytes.all.current",
+    "allocated_peak_bytes": "allocated_bytes.all.peak",
+    "reserved_bytes": "reserved_bytes.all.current",
+    "reserved_peak_bytes": "reserved_bytes.all.peak",
+    "active_bytes": "active_bytes.all.current",
+    "requested_bytes": "requested_bytes.all.current",
+    "inactive_split_bytes": "inactive_split_bytes.all.current",
+    "retries": "num_alloc_retries",
+    "failures": "num_ooms",
+}
+
+
+class Watcher:
+    """Watches this process. Its methods never raise."""
+
+    def __init__(self, torch: Any, config: _run.Config, meeting: _run.Meeting) -> None:
+        self.torch, self.config, self.meeting = torch, config, meeting
+        self._fresh()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._fresh)
+
+    def _fresh(self) -> None:
+        """The state of a process that has not used CUDA. A forked child begins with it: threads and locks of its parent are no use."""
+        self.pid = 0  # of the process that is watched; 0 before CUDA is used
+        self.dumper = _dump.Dumper(self.config, self.torch)
+        self.busy = threading.Lock()  # held while a recording is written
+        self.failures = 0  # of the allocator, all
+        self.unrecorded = 0  # failures since the last recording
+        self.failed: Optional[dict[str, int]] = None  # the last failure
+        self.last_failure_dump = 0.0
+        self.last_failure_path: Optional[str] = None
+        self.failure_dumps = 0
+        self.budgets = sorted(self.config.budgets)
+        self.limits: dict[int, int] = {}  # device: bytes, where the limit is in force
+        self.limit_tries: dict[int, int] = {}
+        self.stop = threading.Event()
+        self.thread: Optional[threading.Thread] = None
+        self.counters_at = 0.0
+        self.counters_bytes = 0
+        self.handled: Optional[BaseException] = None  # the error of which a recording was written
+        self.ended = False
+
+    def begin(self) -> None:
+        """Runs within the program's own initialisation of CUDA, right after it has succeeded."""
+        try:
+            if self.pid:
+                return
+            self.pid = os.getpid()
+            self.meeting.mark("cuda")
+            for step in (self._record, self._observe, self._limit_own_device, self._hook_ends, self._start_thread):
+                self._safely(step)
+        except Exception:
+            pass
+
+    def _safely(self, step: Any) -> None:
+        try:
+            step()
+        except Exception as e:
+            self.meeting.problem(f"{step.__name__.strip('_').replace('_', ' ')}: {type(e).__name__}: {e}")
+
+    def _mine(self) -> bool:
+        return self.pid == os.getpid()
+
+    # --- the beginning
+
+    def _record(self) -> None:
+        if self.config.history > 0:
+            problem = _torchapi.record(self.torch, self.config.history)
+            if problem:
+                self.meeting.problem(problem)
+
+    def _observe(self) -> None:
+        if not _torchapi.on_out_of_memory(self.torch, self._on_failure):
+            self.meeting.problem("this torch does not tell when an allocation fails; a recording is written if the error ends the program")
+
+    def _limit_own_device(self) -> None:
+        """Limits the device that this process will use, before it has anything on it.
+
+        Setting a limit makes a context on the device with some releases of torch, so it must be the right one: the only one,
+        or the one that the launcher gave to this rank, or else the default. Any other is limited as soon as it is used.
+        """
+        if self.config.limit > 0:
+            count, local = self.torch.cuda.device_count(), _run.local_rank(os.environ)
+            self._limit_device(local if local is not None and local < count else 0)
+
+    def _limit_device(self, device: int) -> None:
+        if device not in self.limits and self.limit_tries.setdefault(device, 0) < LIMIT_TRIES:
+            self.limit_tries[device] += 1
+            _torchapi.limit(self.torch, device, self.config.limit)
+            self.limits[device] = self.config.limit
+
+    def _hook_ends(self) -> None:
+        atexit.register(self._end)
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:  # children of multiprocessing may end without Python's own exit functions
+            util.Finalize(None, self._end, exitpriority=0)
+        before = threading.excepthook
+
+        def hook(args: Any) -> None:
+            try:
+                before(args)
+            finally:
+                self._on_uncaught(args.exc_value)
+
+        threading.excepthook = hook
+
+    def _start_thread(self) -> None:
+        self.meeting.tell(f"proc-{self.pid}.json", {
+            "pid": self.pid, "rank": _run.rank(os.environ), "program": sys.argv[0] if getattr(sys, "argv", None) else "", "run": self.config.run,
+        })
+        self.thread = threading.Thread(target=self._loop, name="ullage", daemon=True)
+        self.thread.start()
+
+    # --- recordings
+
+    def _dump(self, reason: str, **about: Any) -> Optional[str]:
+        """Writes a recording; returns its path, or None with the reason told to the user."""
+        try:
+            return self._dump_or_raise(reason, **about)
+        except Exception as e:
+            self.meeting.problem(f"no recording was written ({reason}): {_why(e)}")
+            return None
+
+    def _dump_or_raise(self, reason: str, **about: Any) -> str:
+        with self.busy:
+            path = self.dumper.dump(reason, {"failed": self.failed, "failures": self.failures, "limits": self.limits, **about})
+            self.unrecorded = 0
+            return path
+
+    def _on_failure(self, device: int, asked: int, total: int, free: int) -> None:
+        """PyTorch's observer. An exception here would take the place of the program's own error."""
+        try:
+            if not self._mine():
+                return
+            self.failures += 1
+            self.unrecorded += 1
+            self.failed = {"device": int(device), "asked_bytes": int(asked), "total_bytes": int(total), "free_bytes": int(free)}
+            now = time.monotonic()
+            due = self.failure_dumps == 0 or now - self.last_failure_dump >= FAILURES_SECONDS
+            if due and self.failure_dumps < FAILURES_MAX and not self.busy.locked():
+                self.failure_dumps += 1
+                self.last_failure_path = self._dump("oom")
+                self.last_failure_dump = time.monotonic()
+        except Exception:
+            pass
+
+    def _on_uncaught(self, error: Optional[BaseException]) -> None:
+        """An error that nobody caught: one of memory gets a recording that has its message."""
+        try:
+            if error is None or error is self.handled or not self._mine():
+                return
+            message = _oomtext.message_of(error)
+            if message is None:
+                return
+            self.handled = error
+            if self.last_failure_path and not self.unrecorded and _oomtext.is_allocators(error):
+                self.dumper.add_message(self.last_failure_path, message)
+            else:
+                self._dump("oom", message=message)
+        except Exception:
+            pass
+
+    # --- the thread
+
+    def _loop(self) -> None:
+        while not self.stop.wait(TICK_SECONDS) and self._mine():
+            for step in (self._answer, self._look):
+                self._safely(step)
+
+    def _answer(self) -> None:
+        """Writes a recording if `ullage snap` asks for one."""
+        request = os.path.join(self.config.folder, f"snap-{self.pid}.json")
+        if not os.path.exists(request):
+            return
+        with open(request, encoding="utf-8") as f:
+            number = json.load(f).get("id")
+        os.unlink(request)
+        answer: dict[str, Any] = {"id": number, "pid": self.pid, "rank": _run.rank(os.environ), "recording": "", "error": ""}
+        try:
+            answer["recording"] = self._dump_or_raise("snap")
+        except Exception as e:
+            answer["error"] = _why(e)
+        self.meeting.tell(f"snapped-{self.pid}.json", answer)
+
+    def _look(self) -> None:
+        """Looks at the counters: for budgets and new devices at every tick if there is a need, else when a line is due."""
+        now = time.monotonic()
+        due = now - self.counters_at >= COUNTERS_SECONDS
+        if not (due or self.budgets or self.config.limit):
+            return
+        if not self.torch.cuda.is_initialized():  # still within the call that began all this
+            return
+        used = _torchapi.used_devices(self.torch)
+        if self.config.limit:
+            for device in used:
+                self._limit_device(device)
+        self._check_budgets(used)
+        if due and used:
+            self.counters_at = now
+            self._count(used)
+
+    def _check_budgets(self, used: Any) -> None:
+        """Peaks count: one between two looks is not missed, and the recording's history shows it."""
+        peak = max((stats.get("reserved_bytes.all.peak", 0) for stats in used.values()), default=0)
+        reached = [b for b in self.budgets if peak >= b]
+        if reached:
+            self.budgets = [b for b in self.budgets if b > peak]
+            self._dump("budget")
+
+    def _count(self, used: Any) -> None:
+        """Adds a line for each device to the file of counters."""
+        path = os.path.join(self.config.out, f"{self.config.job}_pid{self.pid}_counters.jsonl")
+        rank = _torchapi.distributed_rank()
+        head = {"time": _run.timestamp(time.time()), "pid": self.pid, "rank": rank if rank is not None else _run.rank(os.environ)}
+        rows = [{**head, "device": d, **{name: stats.get(key, 0) for name, key in COUNTERS.items()}} for d, stats in used.items()]
+        data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        if self.counters_bytes + len(data) > COUNTERS_MAX_BYTES:
+            return
+        os.makedirs(self.config.out, exist_ok=True)
+        _dump.require_room(self.config.out, len(data))
+        with open(path, "ab") as f:
+            f.write(data)
+        self.counters_bytes += len(data)
+
+    # --- the end
+
+    def _end(self) -> None:
+        """Runs when the process ends by itself, with whatever error ended it still at hand: Python keeps it in sys.last_value.
+
+        That is why sys.excepthook is left alone: a program may replace it, and what it does there is its own affair.
+        """
+        try:
+            if self.ended or not self._mine():
+                return
+            self.ended = True
+            self.stop.set()
+            if self.thread is not None and self.thread is not threading.current_thread():
+                self.thread.join(5.0)
+            written = self.dumper.count
+            self._on_uncaught(getattr(sys, "last_value", None))
+            if self.unrecorded and self.handled is None:
+                self._dump("oom")
+            self._safely(self._last_look)
+            if self.config.at_exit and self.dumper.count == written:
+                self._dump("end")
+            self.meeting.forget(f"proc-{self.pid}.json")
+        except Exception:
+            pass
+
+    def _last_look(self) -> None:
+        used = _torchapi.used_devices(self.torch)
+        self._check_budgets(used)
+        if used:
+            self._count(used)
+
+
+def _why(e: Exception) -> str:
+    return str(e) if isinstance(e, _dump.Refused) else f"{type(e).__name__}: {e}"
