@@ -1,0 +1,300 @@
+"""Shows on a real GPU what `ullage run` promises, and prints a table. Takes about two minutes on one H200.
+
+usage: run_check.py ULLAGE [OUT]      ULLAGE is the program; OUT a folder for what is written (default: a temporary one)
+
+Overhead: the same steps in processes of their own, without and with `ullage run`, in turns (A B B A), each step
+synchronised; the figure is the median step of all with recording over that without. The losses have to be the same
+to the last bit.
+"""
+import glob
+import json
+import os
+import pickle
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+MIB, GIB = 1 << 20, 1 << 30
+STEPS, WARM_UP = 40, 12
+TRAP_RUNS = 2  # of each context under checkpointing
+
+
+# --- what runs in processes of their own
+
+
+def resnet():
+    import torch
+    import torchvision
+
+    model = torchvision.models.resnet50().cuda().to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    x = torch.randn(64, 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
+    y = torch.randint(0, 1000, (64,), device="cuda")
+
+    def step():
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    return step
+
+
+def transformer():
+    import torch
+
+    layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, batch_first=True, norm_first=True, dropout=0.0)
+    model = torch.nn.TransformerEncoder(layer, 12, enable_nested_tensor=False).cuda()
+    head = torch.nn.Linear(1024, 32000).cuda()
+    optimizer = torch.optim.AdamW([*model.parameters(), *head.parameters()], lr=1e-4)
+    x = torch.randn(16, 256, 1024, device="cuda")
+    y = torch.randint(0, 32000, (16 * 256,), device="cuda")
+
+    def step():
+        with torch.autocast("cuda", torch.bfloat16):
+            logits = head(model(x)).flatten(0, 1)
+        loss = torch.nn.functional.cross_entropy(logits.float(), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    return step
+
+
+def decoding():
+    """The worst case: small kernels, each with allocations, so that the CPU is what is waited for."""
+    import torch
+
+    weights = [torch.randn(512, 512, device="cuda", dtype=torch.bfloat16) / 23 for _ in range(48)]
+
+    @torch.inference_mode()
+    def step():
+        x = torch.ones(1, 512, device="cuda", dtype=torch.bfloat16)
+        cache = torch.empty(0, 512, device="cuda", dtype=torch.bfloat16)
+        for _ in range(16):
+            for w in weights:
+                x = torch.nn.functional.gelu(x @ w) + x
+                x = x / x.norm()
+            cache = torch.cat([cache, x])
+        return cache.float().sum()
+
+    return step
+
+
+WORKLOADS = {"resnet50": resnet, "transformer": transformer, "decoding": decoding}
+
+
+def measure(result):
+    """Times the steps of every workload in this process."""
+    import torch
+
+    torch.backends.cudnn.deterministic = True
+    rows = {}
+    for name, make in WORKLOADS.items():
+        torch.manual_seed(0)
+        step = make()
+        times, losses = [], []
+        for i in range(WARM_UP + STEPS):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            loss = step()
+            torch.cuda.synchronize()
+            if i >= WARM_UP:
+                times.append(time.perf_counter() - begin)
+            losses.append(loss.item().hex())
+        allocations = torch.cuda.memory_stats()["allocation.all.allocated"]
+        step()
+        rows[name] = {"times": times, "losses": losses, "allocations_a_step": torch.cuda.memory_stats()["allocation.all.allocated"] - allocations}
+        del step, loss
+        torch.cuda.empty_cache()
+    with open(result, "w") as f:
+        json.dump(rows, f)
+
+
+def run_out():
+    """Fills the cache with pieces that no large tensor fits in, and then runs out: before it does, PyTorch frees the cache."""
+    import torch
+
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(4 * GIB / total)
+    kept = [torch.empty(24 * MIB, dtype=torch.uint8, device="cuda") for _ in range(40)]
+    cached = [torch.empty(24 * MIB, dtype=torch.uint8, device="cuda") for _ in range(100)]
+    del cached
+    torch.empty(4 * GIB - 500 * MIB, dtype=torch.uint8, device="cuda")
+    print(len(kept))
+
+
+def survive():
+    """Fails thirty times and goes on, as cuDNN does while it looks for an algorithm."""
+    import torch
+
+    kept = torch.ones(MIB, device="cuda")
+    for _ in range(30):
+        try:
+            torch.empty(1 << 50, dtype=torch.uint8, device="cuda")
+        except torch.OutOfMemoryError:
+            pass
+    print(float(kept[0]))
+
+
+def library():
+    """An error of a library that means a lack of memory, and that no observer of the allocator hears of."""
+    import torch
+
+    torch.ones(1, device="cuda")
+    raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+
+
+def lazy():
+    """Watching uses CUDA no earlier than the program does."""
+    import torch
+
+    before = torch.cuda.is_initialized(), torch.cuda.is_available(), torch.cuda.is_initialized()
+    torch.ones(1, device="cuda")
+    print("initialized:", before[0], before[2], torch.cuda.is_initialized(), "recording:", bool(torch.cuda.memory._snapshot()["device_traces"][0]))
+
+
+def checkpointing(context):
+    """A transformer under non-reentrant checkpointing. "ullage" leaves recording as it is."""
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    if context != "ullage":
+        torch.cuda.memory._record_memory_history(context=None if context == "None" else context, stacks="python", max_entries=100_000)
+    try:
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        model = LlamaForCausalLM(LlamaConfig(vocab_size=8000, hidden_size=512, intermediate_size=1024, num_hidden_layers=8, num_attention_heads=8)).cuda()
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        model.train()
+        ids = torch.randint(0, 8000, (4, 256), device="cuda")
+        for _ in range(10):
+            model(input_ids=ids, labels=ids).loss.backward()
+        print("ran: transformers")
+    except ImportError:
+        layers = torch.nn.ModuleList(torch.nn.TransformerEncoderLayer(512, 8, 1024, batch_first=True) for _ in range(8)).cuda()
+        x = torch.randn(4, 256, 512, device="cuda", requires_grad=True)
+        for _ in range(10):
+            h = x
+            for layer in layers:
+                h = checkpoint(layer, h, use_reentrant=False)
+            h.sum().backward()
+        print("ran: torch alone")
+
+
+# --- what runs them
+
+
+class Check:
+    def __init__(self, ullage, out):
+        self.ullage, self.out, self.failed = os.path.abspath(ullage), out, False
+
+    def python(self, *args, watched=None, flags=(), env=None):
+        """Runs a part of this file, under ullage run if watched names a folder. Returns exit code, output and messages."""
+        command = [sys.executable, os.path.abspath(__file__), "--part", *args]
+        if watched:
+            command = [self.ullage, "run", "--out", os.path.join(self.out, watched), *flags, "--", *command]
+        p = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})})
+        return p.returncode, p.stdout, p.stderr
+
+    def recordings(self, folder):
+        return sorted(glob.glob(os.path.join(self.out, folder, "*.pickle")))
+
+    def say(self, what, good, detail):
+        self.failed = self.failed or not good
+        print(f"{'ok ' if good else 'BAD'} {what:44s} {detail}", flush=True)
+
+    def overhead(self):
+        runs = {False: [], True: []}
+        for i, watched in enumerate((False, True, True, False)):
+            result = os.path.join(self.out, f"times{i}.json")
+            code, _, err = self.python("measure", result, watched="overhead" if watched else None)
+            if code:
+                return self.say("overhead", False, f"exit {code}: {err[-400:]}")
+            with open(result) as f:
+                runs[watched].append(json.load(f))
+        for name in WORKLOADS:
+            off, on = ([t for r in runs[w] for t in r[name]["times"]] for w in (False, True))
+            same = len({tuple(r[name]["losses"]) for w in runs for r in runs[w]}) == 1
+            m_off, m_on = statistics.median(off), statistics.median(on)
+            over = m_on / m_off - 1
+            by_run = [[statistics.median(r[name]["times"]) * 1000 for r in runs[w]] for w in (False, True)]
+            self.say(f"overhead of {name}", same and (over < 0.01 or name == "decoding"),
+                     f"{m_off * 1000:8.3f} ms without, {m_on * 1000:8.3f} ms with: {over * 100:+.2f} % ({len(off)} steps each, "
+                     f"{runs[True][0][name]['allocations_a_step']} allocations a step; medians by run {by_run[0][0]:.3f} {by_run[0][1]:.3f} | {by_run[1][0]:.3f} {by_run[1][1]:.3f}); "
+                     f"losses {'equal' if same else 'DIFFER'}")
+
+    def running_out(self):
+        code, _, err = self.python("run_out", watched="oom")
+        files = self.recordings("oom")
+        if len(files) != 1:
+            return self.say("out of memory", False, f"exit {code}, {len(files)} recordings: {err[-600:]}")
+        with open(files[0], "rb") as f:
+            events = pickle.load(f)["device_traces"][0]
+        with open(files[0][:-7] + ".json") as f:
+            beside = json.load(f)
+        actions = [e["action"] for e in events]
+        at = actions.index("oom") if "oom" in actions else -1
+        flushed = sum(a == "segment_free" for a in actions[:max(at, 0)])
+        made = sum(a == "segment_alloc" for a in actions[:max(at, 0)])
+        good = code == 1 and at > 0 and flushed > 0 and made > flushed and "Out of memory" in err and "out of memory" in (beside["message"] or "")
+        self.say("out of memory: from before the flush", good,
+                 f"exit {code}; {len(events)} events, the failure is number {at}; {made} segments made and {flushed} flushed before it; limit beside it {beside['devices'][0]['limit_bytes']}")
+        print("    " + "\n    ".join(err[err.find("ullage: 1 recording"):].splitlines()[:8]), flush=True)
+
+    def others(self):
+        code, out, err = self.python("survive", watched="survived")
+        n = len(self.recordings("survived"))
+        self.say("thirty failures survived", code == 0 and 1 <= n <= 2, f"exit {code}, {n} recordings")
+        code, out, err = self.python("library", watched="library")
+        n = len(self.recordings("library"))
+        self.say("a library's own error", code == 1 and n == 1, f"exit {code}, {n} recordings")
+        code, out, err = self.python("lazy", watched="lazy")
+        self.say("no CUDA before the program's own", "initialized: False False True recording: True" in out, out.strip() or err[-300:])
+        code, out, err = self.python("lazy", watched="exit", flags=("--snapshot-at", "exit", "--limit", "20GiB"))
+        files = self.recordings("exit")
+        limit = json.load(open(files[0][:-7] + ".json"))["devices"][0]["limit_bytes"] if files else None
+        self.say("at exit, with a limit", code == 0 and len(files) == 1 and abs((limit or 0) - 20 * GIB) < MIB, f"exit {code}, {len(files)} recordings, limit {limit}")
+
+    def ranks(self):
+        launch = ("import os, subprocess, sys\nps = [subprocess.Popen([sys.executable, sys.argv[1], '--part', 'run_out'], env={**os.environ, 'RANK': str(r), 'LOCAL_RANK': '0'}) "
+                  "for r in range(2)]\nsys.exit(max(p.wait() for p in ps))")
+        p = subprocess.run([self.ullage, "run", "--out", os.path.join(self.out, "ranks"), "--", sys.executable, "-c", launch, os.path.abspath(__file__)], capture_output=True, text=True)
+        names = [os.path.basename(n) for n in self.recordings("ranks")]
+        self.say("two processes, one folder", len(names) == 2 and "2 devices in 2 files" in p.stderr, f"exit {p.returncode}: {', '.join(names)}")
+
+    def trap(self):
+        def one(context):
+            ends = [self.python("checkpointing", context, watched="trap" if context == "ullage" else None) for _ in range(TRAP_RUNS)]
+            words = [out.strip() if code == 0 else (err.strip().splitlines() or ["?"])[-1][:90] for code, out, err in ends]
+            return context, all(code == 0 for code, _, _ in ends), "; ".join(sorted(set(words)))
+        with ThreadPoolExecutor(5) as pool:
+            for context, ran, words in pool.map(one, ("None", "state", "alloc", "all", "ullage")):
+                expected = ran or context == "all"  # whether "all" dies depends on the release
+                self.say(f"checkpointing, context={context}" if context != "ullage" else "checkpointing under ullage run", expected, f"{TRAP_RUNS} runs: {words}")
+
+
+def main(ullage, out):
+    import torch
+
+    print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if torch.cuda.is_available() else 'no GPU'}, Python {sys.version.split()[0]}", flush=True)
+    check, begin = Check(ullage, out), time.monotonic()
+    for part in (check.overhead, check.running_out, check.others, check.ranks, check.trap):
+        part()
+    print(f"took {time.monotonic() - begin:.0f} s", flush=True)
+    sys.exit(check.failed)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    if sys.argv[1] == "--part":
+        globals()[sys.argv[2]](*sys.argv[3:])
+    else:
+        main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
