@@ -284,6 +284,7 @@ def main(ullage, out):
     import torch
 
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if torch.cuda.is_available() else 'no GPU'}, Python {sys.version.split()[0]}", flush=True)
+    os.makedirs(out, exist_ok=True)
     check, begin = Check(ullage, out), time.monotonic()
     for part in (check.overhead, check.running_out, check.others, check.ranks, check.trap):
         part()
