@@ -109,6 +109,10 @@ func (w *watching) recordings(ending string) []string {
 			names = append(names, e.Name())
 		}
 	}
+	// By reason: by name, the second in which each was written would come first.
+	slices.SortStableFunc(names, func(a, b string) int {
+		return strings.Compare(a[strings.LastIndexByte(a, '_')+1:], b[strings.LastIndexByte(b, '_')+1:])
+	})
 	return names
 }
 
