@@ -134,6 +134,7 @@ func (t *textAnalysis) next() []string {
 	switch t.platform() {
 	case "", "CUDA", "HIP": // ROCm has the names of CUDA
 		return []string{
+			"ullage run -- python train.py  # your command: it is recorded when memory runs out, and explained; or by hand:",
 			"torch.cuda.memory._record_memory_history(max_entries=100000)  # before the model is built",
 			`torch.cuda.memory._dump_snapshot("oom.pickle")  # in an except torch.OutOfMemoryError, or torch.cuda.OutOfMemoryError before 2.5`,
 			"ullage explain oom.pickle",
