@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"github.com/ullage-dev/ullage/internal/timeline"
+	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
@@ -143,7 +144,7 @@ func OddTexts(o timeline.Odd) []string {
 		{o.EndMismatch, "block of the dump is not what the events lead to", "blocks of the dump are not what the events lead to"},
 	} {
 		if v.n > 0 {
-			list = append(list, plural(v.n, v.one, v.many))
+			list = append(list, units.FormatPlural(v.n, v.one, v.many))
 		}
 	}
 	return list

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/timeline"
+	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
@@ -145,7 +146,7 @@ func TestInconsistent(t *testing.T) {
 	}
 }
 
-func oddCount(n int) string { return plural(n, "entry frees", "entries free") }
+func oddCount(n int) string { return units.FormatPlural(n, "entry frees", "entries free") }
 
 // TestVerdicts pins the words of each kind of verdict.
 func TestVerdicts(t *testing.T) {

@@ -33,7 +33,7 @@ func (x *Explanation) coverageFindings() []rules.Finding {
 		x.stackFindings(add)
 	}
 	if n := oddTotal(c.Odd); n > 0 {
-		add("rec/inconsistent", plural(n, "entry does", "entries do")+" not fit the others", OddTexts(c.Odd)...)
+		add("rec/inconsistent", units.FormatPlural(n, "entry does", "entries do")+" not fit the others", OddTexts(c.Odd)...)
 		if c.doubtful() {
 			list[len(list)-1].Severity = rules.Warning
 		}
@@ -44,7 +44,7 @@ func (x *Explanation) coverageFindings() []rules.Finding {
 func (x *Explanation) truncatedTexts(reason string) []string {
 	list := []string{reason, "what could be read before that is used"}
 	if x.TL.Dev.Cut {
-		list = append(list, fmt.Sprintf("of this device's history %s could be read; what came after them is not known", plural(x.Coverage.Events, "event", "events")))
+		list = append(list, fmt.Sprintf("of this device's history %s could be read; what came after them is not known", units.FormatPlural(x.Coverage.Events, "event", "events")))
 	}
 	if x.TL.Replay.Guessed {
 		list = append(list, "the file's segments are those of its end: what of them was there before the first event is a guess, and amounts may be too high")
@@ -57,7 +57,7 @@ func (x *Explanation) startText() string {
 		return "how much was allocated before the first event cannot be told from a file that breaks off"
 	}
 	return fmt.Sprintf("%s in %s were allocated before the first event; what allocated and then freed before it cannot be known",
-		units.FormatBytes(x.Coverage.StartBytes), plural(x.Coverage.StartBlocks, "block", "blocks"))
+		units.FormatBytes(x.Coverage.StartBytes), units.FormatPlural(x.Coverage.StartBlocks, "block", "blocks"))
 }
 
 func (x *Explanation) stackFindings(add func(string, string, ...string)) {

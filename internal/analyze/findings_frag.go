@@ -61,7 +61,7 @@ func (x *Explanation) pinnedFinding() (rules.Finding, bool) {
 	}
 	for _, p := range g.Pins[:min(len(g.Pins), 3)] {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("%s keeps %s free in %s with %s of its own", x.Sites.Display(p.Stack),
-			units.FormatBytes(p.PinnedBytes), plural(p.Segments, "segment", "segments"), units.FormatBytes(p.BlockBytes)))
+			units.FormatBytes(p.PinnedBytes), units.FormatPlural(p.Segments, "segment", "segments"), units.FormatBytes(p.BlockBytes)))
 	}
 	if g.LargestRequest.Event >= 0 && g.LargestRequest.Bytes > g.LargestBytes {
 		f.Evidence = append(f.Evidence, fmt.Sprintf("the largest request so far, %s at %s, would not fit in any free piece", units.FormatBytes(g.LargestRequest.Bytes), x.Sites.Display(g.LargestRequest.Stack)))

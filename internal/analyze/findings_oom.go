@@ -20,7 +20,7 @@ func (x *Explanation) oomFindings() []rules.Finding {
 	if n := x.OOMs.Survived; n > 0 {
 		list = append(list, rules.Finding{
 			Rule: "oom/survived", Severity: rules.Info, Confidence: rules.High, Event: -1,
-			Title:    fmt.Sprintf("%s failed and the program went on", plural(n, "allocation", "allocations")),
+			Title:    fmt.Sprintf("%s failed and the program went on", units.FormatPlural(n, "allocation", "allocations")),
 			Evidence: []string{"each time the cache was emptied first, which stops the GPU; libraries such as cuDNN do so to try a smaller workspace"},
 		})
 	}
@@ -36,7 +36,7 @@ func (x *Explanation) fatalFinding(o *OOM) rules.Finding {
 	}
 	if !o.Certain {
 		f.Confidence = rules.Medium
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s follow, taken for clean-up: the run is taken to have ended here", plural(o.AllocsAfter, "allocation", "allocations")))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s follow, taken for clean-up: the run is taken to have ended here", units.FormatPlural(o.AllocsAfter, "allocation", "allocations")))
 	}
 	f.Causes = x.oomCauses(o)
 	f.Remedies = x.oomRemedies(o)
@@ -180,7 +180,7 @@ func (x *Explanation) respite(o *OOM) string {
 		return ""
 	}
 	steps := int(float64(o.SameFreeBytes) / leak.BytesPerStep)
-	return ", which the leak fills in " + plural(steps, "step", "steps")
+	return ", which the leak fills in " + units.FormatPlural(steps, "step", "steps")
 }
 
 // withoutSetting drops the catalogue's own advice to set expandable_segments, where
@@ -222,11 +222,4 @@ func (x *Explanation) shrinkRemedies() []rules.Remedy {
 		list = append(list, rules.Remedy{Do: do, Effect: fmt.Sprintf("%s: %s of the %s allocated at the peak", c.Category.String(), units.FormatBytes(c.Bytes), units.FormatBytes(x.Holders.AllocatedBytes))})
 	}
 	return list
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return units.FormatCount(int64(n)) + " " + many
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
@@ -40,5 +41,5 @@ func foldedText(n int, pkg string) string {
 	if pkg != "" {
 		where = " in " + pkg
 	}
-	return "… " + plural(n, "frame", "frames") + where
+	return "… " + units.FormatPlural(n, "frame", "frames") + where
 }

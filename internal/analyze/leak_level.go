@@ -59,7 +59,7 @@ func (w *leakWindow) swellingFinding(list []swelling, bytesPerStep float64) rule
 		Rule: "leak/growing-site", Severity: rules.Info, Confidence: rules.Low,
 		Title: fmt.Sprintf("blocks from %s are replaced by ones that are %s larger each step", w.sites.Display(id), bytesText(bytesPerStep)),
 		Evidence: []string{
-			fmt.Sprintf("%s; %s at the last step; the old block is freed each time, so this is no pile of blocks that nothing frees", plural(len(list), "site", "sites"), units.FormatBytes(last)),
+			fmt.Sprintf("%s; %s at the last step; the old block is freed each time, so this is no pile of blocks that nothing frees", units.FormatPlural(len(list), "site", "sites"), units.FormatBytes(last)),
 			"steps: " + w.steps.Why,
 		},
 		Bytes: last, Event: w.bounds[list[0].s.carried[0].step], Stack: w.sites.Frames(id),

@@ -40,7 +40,7 @@ func (x *Explanation) obstacles(o *OOM) []string {
 	})
 	var texts []string
 	for _, v := range list[:min(len(list), maxObstacles)] {
-		texts = append(texts, fmt.Sprintf("in the way: blocks of %s, with %s free beside them in %s", v.name, units.FormatBytes(v.freeBytes), plural(v.segments, "segment", "segments")))
+		texts = append(texts, fmt.Sprintf("in the way: blocks of %s, with %s free beside them in %s", v.name, units.FormatBytes(v.freeBytes), units.FormatPlural(v.segments, "segment", "segments")))
 	}
 	return texts
 }

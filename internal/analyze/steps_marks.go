@@ -8,6 +8,7 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/timeline"
+	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
@@ -103,7 +104,7 @@ func (m *marker) scopes(marks []mark) (Steps, bool) {
 		return Steps{}, false
 	}
 	name := strings.TrimRight(marks[0].name, "0123456789")
-	return Steps{Source: StepsAnnotated, Name: name, Bounds: bounds, Confidence: rules.High, Why: fmt.Sprintf("%s of %s, by %s", plural(len(bounds)-1, "step", "steps"), name, m.what)}, true
+	return Steps{Source: StepsAnnotated, Name: name, Bounds: bounds, Confidence: rules.High, Why: fmt.Sprintf("%s of %s, by %s", units.FormatPlural(len(bounds)-1, "step", "steps"), name, m.what)}, true
 }
 
 // oneScope keeps the annotations of one name, numbers at its end left aside: of

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 const (
@@ -34,7 +35,7 @@ func optimizerSteps(m *marker, marks []mark, trace *allocTrace) (Steps, bool) {
 		return Steps{}, false
 	}
 	s := Steps{Source: StepsAnnotated, Name: strings.Join(names, ", "), Bounds: bounds, Confidence: rules.High}
-	s.Why = fmt.Sprintf("%s of %s, by %s", plural(len(ends), "step", "steps"), s.Name, m.what)
+	s.Why = fmt.Sprintf("%s of %s, by %s", units.FormatPlural(len(ends), "step", "steps"), s.Name, m.what)
 	if cycle > 1 {
 		s.Why += fmt.Sprintf(", %d of which make a step: the work before them takes turns", cycle)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/message"
 	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
@@ -90,7 +91,7 @@ func (t *textAnalysis) verdict() string {
 		return "Nothing about memory was found in this text."
 	}
 	if len(t.found) == 0 && t.counted > 0 {
-		return fmt.Sprintf("This text counts %s, but not the message, which would tell more.", plural(int(t.counted), "out-of-memory error", "out-of-memory errors"))
+		return fmt.Sprintf("This text counts %s, but not the message, which would tell more.", units.FormatPlural(int(t.counted), "out-of-memory error", "out-of-memory errors"))
 	}
 	if len(t.found) == 0 {
 		return "This text shows how memory was used; it shows no failure."

@@ -71,7 +71,7 @@ func (t *textAnalysis) counterFindings(c *counters) {
 		if ok3 {
 			line += fmt.Sprintf(" (peak %s)", c.text("reserved_bytes", message.Peak))
 		}
-		t.note("%s; %s, %s after flushing the cache", line, plural(int(c.ooms), "out-of-memory error", "out-of-memory errors"), plural(int(c.retries), "retry", "retries"))
+		t.note("%s; %s, %s after flushing the cache", line, units.FormatPlural(int(c.ooms), "out-of-memory error", "out-of-memory errors"), units.FormatPlural(int(c.retries), "retry", "retries"))
 	}
 	t.pinned(c, reserved, ok2)
 	t.rounding(c, allocated, ok1)

@@ -165,9 +165,9 @@ func (x *Explanation) healthText() string {
 	text := fmt.Sprintf("at most %s allocated and %s reserved", units.FormatBytes(x.Peak.Allocated.Bytes), units.FormatBytes(x.Peak.Reserved.Bytes))
 	switch n := x.Leaks.Judged; {
 	case n >= minBirths && !x.has("leak/too-short-to-tell"):
-		text += fmt.Sprintf("; nothing%s grows over %s.", x.butLittle(), plural(n, "step", "steps"))
+		text += fmt.Sprintf("; nothing%s grows over %s.", x.butLittle(), units.FormatPlural(n, "step", "steps"))
 	case n > 0:
-		text += fmt.Sprintf("; %s too few to tell whether anything grows.", plural(n, "step is", "steps are"))
+		text += fmt.Sprintf("; %s too few to tell whether anything grows.", units.FormatPlural(n, "step is", "steps are"))
 	default:
 		text += "; no steps were found, so that growth from step to step was not looked for."
 	}

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	stdcmp "cmp"
 	"slices"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestRanges(t *testing.T) {
 	})
 }
 
-func byFrom(a, b mapped) int { return compare(a.from, b.from) }
+func byFrom(a, b mapped) int { return stdcmp.Compare(a.from, b.from) }
 
 func checkRanges(t *rapid.T, r *ranges, want []mapped) {
 	slices.SortFunc(want, byFrom)

@@ -189,7 +189,7 @@ func (s *start) findBlocks(dev *snapshot.Device) {
 		}
 	}
 	s.blocksOfDump(dev, seen)
-	slices.SortFunc(s.blocks, func(a, b startBlock) int { return compare(a.addr, b.addr) })
+	slices.SortFunc(s.blocks, func(a, b startBlock) int { return cmp.Compare(a.addr, b.addr) })
 }
 
 // blocksOfDump adds the blocks live at the dump that no event of the window touched.

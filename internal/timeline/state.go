@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ullage-dev/ullage/snapshot"
@@ -78,7 +79,7 @@ func (t *Timeline) segmentsAt(i int) []StateSegment {
 			live = append(live, StateSegment{Segment: g})
 		}
 	}
-	slices.SortFunc(live, func(a, b StateSegment) int { return compare(a.Addr, b.Addr) })
+	slices.SortFunc(live, func(a, b StateSegment) int { return cmp.Compare(a.Addr, b.Addr) })
 	joined := live[:0]
 	for _, g := range live {
 		if n := len(joined); n > 0 && joined[n-1].joins(g.Segment) {
@@ -111,23 +112,13 @@ func (t *Timeline) spansAt(i int) []Span {
 		}
 		spans = append(spans, Span{Addr: t.Block(n).Addr, SizeBytes: l.SizeBytes, State: state, Block: n})
 	}
-	slices.SortFunc(spans, func(a, b Span) int { return compare(a.Addr, b.Addr) })
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Addr, b.Addr) })
 	return spans
-}
-
-func compare(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Find returns the segment that holds addr, or nil.
 func (s *State) Find(addr uint64) *StateSegment {
-	i, found := slices.BinarySearchFunc(s.Segments, addr, func(g StateSegment, addr uint64) int { return compare(g.Addr, addr) })
+	i, found := slices.BinarySearchFunc(s.Segments, addr, func(g StateSegment, addr uint64) int { return cmp.Compare(g.Addr, addr) })
 	if !found {
 		i--
 	}

@@ -96,10 +96,10 @@ func (t *Tuner) confidence(best, recorded *Result) (c rules.Confidence, why []st
 			lower(rules.High, "the recording ends with the failure at e%d: it does not tell how much the run would have needed after it", p.Died)
 		}
 		if r.Declined > 0 {
-			lower(rules.Medium, "%s not fit; how much the slower algorithms need is not recorded", plural(r.Declined, "workspace of a convolution does", "workspaces of convolutions do"))
+			lower(rules.Medium, "%s not fit; how much the slower algorithms need is not recorded", units.FormatPlural(r.Declined, "workspace of a convolution does", "workspaces of convolutions do"))
 		}
 		if r.Rescued > 0 && r.Program.Died < 0 {
-			lower(rules.Medium, "%s here, after which the program may go another way", plural(r.Rescued, "request that failed in the recording fits", "requests that failed in the recording fit"))
+			lower(rules.Medium, "%s here, after which the program may go another way", units.FormatPlural(r.Rescued, "request that failed in the recording fits", "requests that failed in the recording fit"))
 		}
 	}
 	for i := range recorded.Runs {

@@ -51,10 +51,10 @@ func hostOptions(given []string) []string {
 func (t *Tuner) runNotes(r *Result) (list []string) {
 	w := r.Worst()
 	if w.Declined > 0 {
-		list = append(list, plural(w.Declined, "workspace of a convolution does", "workspaces of convolutions do")+" not fit: cuDNN then takes slower algorithms, each after a retry or more")
+		list = append(list, units.FormatPlural(w.Declined, "workspace of a convolution does", "workspaces of convolutions do")+" not fit: cuDNN then takes slower algorithms, each after a retry or more")
 	}
 	if w.Rescued > 0 {
-		list = append(list, plural(w.Rescued, "request that failed in the recording fits here", "requests that failed in the recording fit here"))
+		list = append(list, units.FormatPlural(w.Rescued, "request that failed in the recording fits here", "requests that failed in the recording fit here"))
 	}
 	if f := w.Failed; f != nil && f.Event < 0 {
 		list = append(list, fmt.Sprintf("what is alive when the recording begins, %s, does not fit", units.FormatBytes(w.Program.TL.Start.Allocated)))
@@ -102,11 +102,4 @@ func (t *Tuner) CheckRoom(settings []Setting) error {
 		}
 	}
 	return nil
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return units.FormatCount(int64(n)) + " " + many
 }

@@ -19,6 +19,14 @@ func FormatCount(n int64) string {
 	return sign + string(out)
 }
 
+// FormatPlural prints n of something: "1 event", "5,212 events".
+func FormatPlural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return FormatCount(int64(n)) + " " + many
+}
+
 // FormatShare prints part of whole in per cent with one decimal. A part that is there but
 // would round to nothing prints as <0.1 %, and one that is not the whole never as 100 %.
 func FormatShare(part, whole int64) string {

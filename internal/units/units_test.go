@@ -242,3 +242,11 @@ func TestFormatShare(t *testing.T) {
 		}
 	}
 }
+
+func TestFormatPlural(t *testing.T) {
+	for n, want := range map[int]string{0: "0 events", 1: "1 event", 2: "2 events", 5212: "5,212 events"} {
+		if got := FormatPlural(n, "event", "events"); got != want {
+			t.Errorf("FormatPlural(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
