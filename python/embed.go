@@ -6,5 +6,5 @@ import "embed"
 
 // Companion holds the package at src/ullage, and at inject what Python's start-up finds.
 //
-//go:embed src/ullage/*.py src/ullage/py.typed inject/*.py
+//go:embed src/ullage/*.py src/ullage/*/*.py src/ullage/py.typed inject/*.py
 var Companion embed.FS

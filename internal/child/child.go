@@ -23,7 +23,7 @@ import (
 const Variable = "ULLAGE_RUN"
 
 // Config is what the companion has to know. It is written as JSON and read by
-// python/src/ullage/_run.py.
+// python/src/ullage/_companion/job.py.
 type Config struct {
 	Run        string  `json:"run"`         // the run's name, the same in all that it writes; set by Open
 	Out        string  `json:"out"`         // absolute path of the folder for recordings

@@ -17,7 +17,7 @@ func TestSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"site/sitecustomize.py", "site/ullage/__init__.py", "site/ullage/_start.py", "site/ullage/py.typed", "config.json"} {
+	for _, name := range []string{"site/sitecustomize.py", "site/ullage/__init__.py", "site/ullage/_companion/start.py", "site/ullage/py.typed", "config.json"} {
 		if _, err := os.Stat(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
 			t.Error(err)
 		}

@@ -11,20 +11,20 @@ def _begin():
     if sys.version_info < (3, 9):
         return
     try:
-        from ullage import _start
+        from ullage._companion import start
     except Exception:  # a run that is over may have taken the folder along
         return
-    _start.start()
+    start.start()
 
 
 def _chain():
     if sys.version_info < (3, 4):
         return
     try:
-        from ullage import _chain
+        from ullage._companion import chain
     except Exception:
         return
-    _chain.run_shadowed(__file__)
+    chain.run_shadowed(__file__)
 
 
 _begin()

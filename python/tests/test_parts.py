@@ -11,14 +11,15 @@ import types
 import unittest
 from unittest import mock
 
-from ullage import _chain, _dump, _oomtext, _run, _start, _torchapi, _watch
+from ullage._companion import chain, dump, job, start, watcher
+from ullage._torch import api, oomtext
 
 GIB = 1 << 30
 
 
 def config(folder, **changes):
     values = dict(folder=folder, run="run-1-x", out=os.path.join(folder, "out"), job="train", history=100, at_exit=False, budgets=(), limit=0)
-    return _run.Config(**{**values, **changes})
+    return job.Config(**{**values, **changes})
 
 
 class Folder(unittest.TestCase):
@@ -69,7 +70,7 @@ class History(unittest.TestCase):
             (unbounded, None),
         ):
             with self.subTest(function.__name__):
-                got = _torchapi.history_arguments(function, 7)
+                got = api.history_arguments(function, 7)
                 self.assertEqual(got, want)
                 if got is not None:
                     function(**got)
@@ -101,7 +102,7 @@ class OomTexts(unittest.TestCase):
             ("none", None, None),
         ):
             with self.subTest(name):
-                self.assertEqual(_oomtext.message_of(e), want)
+                self.assertEqual(oomtext.message_of(e), want)
 
     def test_hostile(self):
         class Loud(RuntimeError):
@@ -111,10 +112,10 @@ class OomTexts(unittest.TestCase):
             def __eq__(self, other):
                 raise ValueError("not comparable")
 
-        self.assertIsNone(_oomtext.message_of(Loud()))
+        self.assertIsNone(oomtext.message_of(Loud()))
         a, b = RuntimeError("a"), RuntimeError("b")
         a.__cause__, b.__cause__ = b, a  # a ring ends
-        self.assertIsNone(_oomtext.message_of(a))
+        self.assertIsNone(oomtext.message_of(a))
 
 
 class Ranks(unittest.TestCase):
@@ -129,12 +130,12 @@ class Ranks(unittest.TestCase):
             ({"RANK": "99999999999"}, None, None),
         ):
             with self.subTest(environ):
-                self.assertEqual((_run.rank(environ), _run.local_rank(environ)), (rank, local))
+                self.assertEqual((job.rank(environ), job.local_rank(environ)), (rank, local))
 
 
 class Dumps(Folder):
     def dumper(self, torch=None, **changes):
-        return _dump.Dumper(config(self.folder, **changes), torch or a_torch())
+        return dump.Dumper(config(self.folder, **changes), torch or a_torch())
 
     def left(self):
         out = os.path.join(self.folder, "out")
@@ -161,24 +162,24 @@ class Dumps(Folder):
         self.assertEqual(self.left(), [])
 
     def test_too_large(self):
-        with mock.patch.object(_dump, "MAX_BYTES", 100_000), self.assertRaises(_dump.Refused) as caught:
+        with mock.patch.object(dump, "MAX_BYTES", 100_000), self.assertRaises(dump.Refused) as caught:
             self.dumper(a_torch(lambda: b"x" * 200_000)).dump("snap", {})
         self.assertIn("--history", str(caught.exception))
         self.assertEqual(self.left(), [])
 
     def test_too_many(self):
         d = self.dumper()
-        with mock.patch.object(_dump, "MAX_COUNT", 2):
+        with mock.patch.object(dump, "MAX_COUNT", 2):
             d.dump("snap", {})
             d.dump("snap", {})
-            with self.assertRaises(_dump.Refused):
+            with self.assertRaises(dump.Refused):
                 d.dump("snap", {})
         self.assertEqual(len([n for n in self.left() if n.endswith(".pickle")]), 2)
 
     def test_disk_fills_while_writing(self):
         free = iter([20 * GIB, 20 * GIB] + [GIB // 2] * 10)
         disk = shutil._ntuple_diskusage
-        with mock.patch.object(shutil, "disk_usage", lambda _: disk(100 * GIB, 0, next(free))), self.assertRaises(_dump.Refused) as caught:
+        with mock.patch.object(shutil, "disk_usage", lambda _: disk(100 * GIB, 0, next(free))), self.assertRaises(dump.Refused) as caught:
             self.dumper(a_torch(lambda: [bytes([i]) * (8 << 20) for i in range(8)])).dump("snap", {})
         self.assertIn("512 MiB free", str(caught.exception))
         self.assertEqual(self.left(), [])
@@ -205,7 +206,7 @@ class Waiting(unittest.TestCase):
         sys.path.insert(0, folder)
         importlib.invalidate_caches()
         self.addCleanup(lambda: (sys.path.remove(folder), sys.modules.pop("torch", None)))
-        finder = _start.WaitForTorch(then)
+        finder = start.WaitForTorch(then)
         self.find(finder)
         return finder
 
@@ -236,7 +237,7 @@ class Waiting(unittest.TestCase):
         self.assertTrue(importlib.import_module("torch").ready)
 
     def test_no_torch(self):
-        self.find(_start.WaitForTorch(lambda torch: None))
+        self.find(start.WaitForTorch(lambda torch: None))
         if importlib.util.find_spec("torch") is None:
             with self.assertRaises(ModuleNotFoundError):
                 importlib.import_module("torch")
@@ -245,7 +246,7 @@ class Waiting(unittest.TestCase):
 class Watching(Folder):
     def watcher(self, torch=None, **changes):
         os.makedirs(self.folder, exist_ok=True)
-        w = _watch.Watcher(torch or a_torch(), config(self.folder, **changes), _run.Meeting(self.folder))
+        w = watcher.Watcher(torch or a_torch(), config(self.folder, **changes), job.Meeting(self.folder))
         w.pid = os.getpid()
         return w
 
@@ -262,14 +263,14 @@ class Watching(Folder):
 
     def test_failures_are_limited(self):
         w, clock = self.watcher(), [1000.0]
-        with mock.patch.object(_watch.time, "monotonic", lambda: clock[0]):
+        with mock.patch.object(watcher.time, "monotonic", lambda: clock[0]):
             for _ in range(30):
                 w._on_failure(0, GIB, 8 * GIB, 0)
             self.assertEqual(len(self.recordings()), 1)
             for _ in range(30):
-                clock[0] += _watch.FAILURES_SECONDS
+                clock[0] += watcher.FAILURES_SECONDS
                 w._on_failure(0, GIB, 8 * GIB, 0)
-        self.assertEqual(len(self.recordings()), _watch.FAILURES_MAX)
+        self.assertEqual(len(self.recordings()), watcher.FAILURES_MAX)
         self.assertEqual((w.failures, self.problems()), (60, ""))
 
     def test_observer_never_raises(self):
@@ -314,32 +315,32 @@ class Watching(Folder):
         w = self.watcher(a_torch(set_per_process_memory_fraction=set_fraction, device=Device), limit=GIB)
         for _ in range(9):
             w._safely(w._look)
-        self.assertEqual((len(tries), w.limits), (_watch.LIMIT_TRIES, {}))
+        self.assertEqual((len(tries), w.limits), (watcher.LIMIT_TRIES, {}))
 
     def test_problems_are_limited(self):
-        meeting = _run.Meeting(self.folder)
+        meeting = job.Meeting(self.folder)
         for i in range(100):
             meeting.problem(f"line {i}\nand more " + "x" * 5000)
         lines = self.problems().splitlines()
-        self.assertEqual(len(lines), _run.MAX_PROBLEMS)
+        self.assertEqual(len(lines), job.MAX_PROBLEMS)
         self.assertLess(max(map(len, lines)), 600)
 
     def test_a_run_that_is_over(self):
-        meeting = _run.Meeting(os.path.join(self.folder, "gone"))
+        meeting = job.Meeting(os.path.join(self.folder, "gone"))
         meeting.mark("cuda")
         meeting.problem("x")
         meeting.tell("a.json", {})
         meeting.forget("a.json")
         with self.assertRaises(OSError):
-            _run.load({_run.VARIABLE: os.path.join(self.folder, "gone")})
-        self.assertIsNone(_run.load({}))
+            job.load({job.VARIABLE: os.path.join(self.folder, "gone")})
+        self.assertIsNone(job.load({}))
 
 
 class Chain(Folder):
     def test_nothing_behind(self):
-        with mock.patch.object(sys, "path", [self.folder]), mock.patch.object(_chain, "_seen", set()):
+        with mock.patch.object(sys, "path", [self.folder]), mock.patch.object(chain, "_seen", set()):
             before = sys.modules.get("sitecustomize")
-            _chain.run_shadowed(os.path.join(self.folder, "sitecustomize.py"))
+            chain.run_shadowed(os.path.join(self.folder, "sitecustomize.py"))
             self.assertIs(sys.modules.get("sitecustomize"), before)
 
 

@@ -17,7 +17,8 @@ import threading
 import time
 from typing import Any, Optional
 
-from . import _dump, _oomtext, _run, _torchapi
+from .._torch import api, oomtext
+from . import dump, job
 
 TICK_SECONDS = 0.5  # between two looks for a request
 COUNTERS_SECONDS = 10.0  # between two lines of counters
@@ -43,7 +44,7 @@ COUNTERS = {
 class Watcher:
     """Watches this process. Its methods never raise."""
 
-    def __init__(self, torch: Any, config: _run.Config, meeting: _run.Meeting) -> None:
+    def __init__(self, torch: Any, config: job.Config, meeting: job.Meeting) -> None:
         self.torch, self.config, self.meeting = torch, config, meeting
         self._fresh()
         if hasattr(os, "register_at_fork"):
@@ -52,7 +53,7 @@ class Watcher:
     def _fresh(self) -> None:
         """The state of a process that has not used CUDA. A forked child begins with it: threads and locks of its parent are no use."""
         self.pid = 0  # of the process that is watched; 0 before CUDA is used
-        self.dumper = _dump.Dumper(self.config, self.torch)
+        self.dumper = dump.Dumper(self.config, self.torch)
         self.busy = threading.Lock()  # held while a recording is written
         self.failures = 0  # of the allocator, all
         self.unrecorded = 0  # failures since the last recording
@@ -95,12 +96,12 @@ class Watcher:
 
     def _record(self) -> None:
         if self.config.history > 0:
-            problem = _torchapi.record(self.torch, self.config.history)
+            problem = api.record(self.torch, self.config.history)
             if problem:
                 self.meeting.problem(problem)
 
     def _observe(self) -> None:
-        if not _torchapi.on_out_of_memory(self.torch, self._on_failure):
+        if not api.on_out_of_memory(self.torch, self._on_failure):
             self.meeting.problem("this torch does not tell when an allocation fails; a recording is written if the error ends the program")
 
     def _limit_own_device(self) -> None:
@@ -110,13 +111,13 @@ class Watcher:
         or the one that the launcher gave to this rank, or else the default. Any other is limited as soon as it is used.
         """
         if self.config.limit > 0:
-            count, local = self.torch.cuda.device_count(), _run.local_rank(os.environ)
+            count, local = self.torch.cuda.device_count(), job.local_rank(os.environ)
             self._limit_device(local if local is not None and local < count else 0)
 
     def _limit_device(self, device: int) -> None:
         if device not in self.limits and self.limit_tries.setdefault(device, 0) < LIMIT_TRIES:
             self.limit_tries[device] += 1
-            _torchapi.limit(self.torch, device, self.config.limit)
+            api.limit(self.torch, device, self.config.limit)
             self.limits[device] = self.config.limit
 
     def _hook_ends(self) -> None:
@@ -136,7 +137,7 @@ class Watcher:
 
     def _start_thread(self) -> None:
         self.meeting.tell(f"proc-{self.pid}.json", {
-            "pid": self.pid, "rank": _run.rank(os.environ), "program": sys.argv[0] if getattr(sys, "argv", None) else "", "run": self.config.run,
+            "pid": self.pid, "rank": job.rank(os.environ), "program": sys.argv[0] if getattr(sys, "argv", None) else "", "run": self.config.run,
         })
         self.thread = threading.Thread(target=self._loop, name="ullage", daemon=True)
         self.thread.start()
@@ -179,11 +180,11 @@ class Watcher:
         try:
             if error is None or error is self.handled or not self._mine():
                 return
-            message = _oomtext.message_of(error)
+            message = oomtext.message_of(error)
             if message is None:
                 return
             self.handled = error
-            if self.last_failure_path and not self.unrecorded and _oomtext.is_allocators(error):
+            if self.last_failure_path and not self.unrecorded and oomtext.is_allocators(error):
                 self.dumper.add_message(self.last_failure_path, message)
             else:
                 self._dump("oom", message=message)
@@ -205,7 +206,7 @@ class Watcher:
         with open(request, encoding="utf-8") as f:
             number = json.load(f).get("id")
         os.unlink(request)
-        answer: dict[str, Any] = {"id": number, "pid": self.pid, "rank": _run.rank(os.environ), "recording": "", "error": ""}
+        answer: dict[str, Any] = {"id": number, "pid": self.pid, "rank": job.rank(os.environ), "recording": "", "error": ""}
         try:
             answer["recording"] = self._dump_or_raise("snap")
         except Exception as e:
@@ -220,7 +221,7 @@ class Watcher:
             return
         if not self.torch.cuda.is_initialized():  # still within the call that began all this
             return
-        used = _torchapi.used_devices(self.torch)
+        used = api.used_devices(self.torch)
         if self.config.limit:
             for device in used:
                 self._limit_device(device)
@@ -240,14 +241,14 @@ class Watcher:
     def _count(self, used: Any) -> None:
         """Adds a line for each device to the file of counters."""
         path = os.path.join(self.config.out, f"{self.config.job}_pid{self.pid}_counters.jsonl")
-        rank = _torchapi.distributed_rank()
-        head = {"time": _run.timestamp(time.time()), "pid": self.pid, "rank": rank if rank is not None else _run.rank(os.environ)}
+        rank = api.distributed_rank()
+        head = {"time": job.timestamp(time.time()), "pid": self.pid, "rank": rank if rank is not None else job.rank(os.environ)}
         rows = [{**head, "device": d, **{name: stats.get(key, 0) for name, key in COUNTERS.items()}} for d, stats in used.items()]
         data = "".join(json.dumps(row) + "\n" for row in rows).encode()
         if self.counters_bytes + len(data) > COUNTERS_MAX_BYTES:
             return
         os.makedirs(self.config.out, exist_ok=True)
-        _dump.require_room(self.config.out, len(data))
+        dump.require_room(self.config.out, len(data))
         with open(path, "ab") as f:
             f.write(data)
         self.counters_bytes += len(data)
@@ -278,11 +279,11 @@ class Watcher:
             pass
 
     def _last_look(self) -> None:
-        used = _torchapi.used_devices(self.torch)
+        used = api.used_devices(self.torch)
         self._check_budgets(used)
         if used:
             self._count(used)
 
 
 def _why(e: Exception) -> str:
-    return str(e) if isinstance(e, _dump.Refused) else f"{type(e).__name__}: {e}"
+    return str(e) if isinstance(e, dump.Refused) else f"{type(e).__name__}: {e}"

@@ -13,7 +13,8 @@ import sys
 import time
 from typing import Any, BinaryIO, Mapping, Optional
 
-from . import _run, _torchapi
+from .._torch import api
+from . import job
 
 SCHEMA = 1
 MAX_BYTES = 4 << 30  # of one recording: 30 million events and more
@@ -65,7 +66,7 @@ def _json(value: Mapping[str, Any]) -> bytes:
 class Dumper:
     """Writes the recordings of one process."""
 
-    def __init__(self, config: _run.Config, torch: Any) -> None:
+    def __init__(self, config: job.Config, torch: Any) -> None:
         self.config, self.torch = config, torch
         self.count, self.total = 0, 0
 
@@ -93,7 +94,7 @@ class Dumper:
             with open(part, "wb") as f:
                 out = _Bounded(f, folder, min(MAX_BYTES, MAX_TOTAL_BYTES - self.total))
                 pickle.Pickler(out, protocol=4).dump(self.torch.cuda.memory._snapshot())
-            _run.write_whole(sidecar, _json(beside))
+            job.write_whole(sidecar, _json(beside))
             os.replace(part, path)  # last: where a recording is, what belongs to it is too
             self.total += out.written
         except BaseException:
@@ -110,7 +111,7 @@ class Dumper:
         with open(sidecar, encoding="utf-8") as f:
             beside = json.load(f)
         beside["message"] = message
-        _run.write_whole(sidecar, _json(beside))
+        job.write_whole(sidecar, _json(beside))
 
     def _free_name(self, rank: Optional[int], reason: str) -> str:
         """A name that nothing has yet: job, rank, process, second and reason."""
@@ -125,18 +126,18 @@ class Dumper:
 
     def describe(self, reason: str, about: Mapping[str, Any]) -> dict[str, Any]:
         """What stands in the file beside a recording."""
-        torch, dist = self.torch, _torchapi.distributed_rank()
+        torch, dist = self.torch, api.distributed_rank()
         limits = about.get("limits") or {}
         return {
             "ullage": SCHEMA,
             "recording": "",
             "run": self.config.run,
             "reason": reason,
-            "time": _run.timestamp(time.time()),
-            "host": _run.hostname(),
+            "time": job.timestamp(time.time()),
+            "host": job.hostname(),
             "pid": os.getpid(),
-            "rank": dist if dist is not None else _run.rank(os.environ),
-            "local_rank": _run.local_rank(os.environ),
+            "rank": dist if dist is not None else job.rank(os.environ),
+            "local_rank": job.local_rank(os.environ),
             "program": sys.argv[0] if getattr(sys, "argv", None) else "",
             "python": ".".join(str(n) for n in sys.version_info[:3]),
             "torch": str(getattr(torch, "__version__", "")),
@@ -144,5 +145,5 @@ class Dumper:
             "message": about.get("message"),
             "failed": about.get("failed"),
             "failures": about.get("failures", 0),
-            "devices": [_torchapi.describe(torch, d, stats, limits.get(d)) for d, stats in _torchapi.used_devices(torch).items()],
+            "devices": [api.describe(torch, d, stats, limits.get(d)) for d, stats in api.used_devices(torch).items()],
         }

@@ -6,7 +6,9 @@ import sys
 from importlib.machinery import ModuleSpec
 from typing import Any, Callable, Optional
 
-from . import _run, _torchapi, _watch
+from .._torch import api
+from . import job
+from .watcher import Watcher
 
 _started = False
 
@@ -18,20 +20,20 @@ def start() -> None:
         return
     _started = True
     try:
-        config = _run.load(os.environ)
+        config = job.load(os.environ)
         if config is None:
             return
-        meeting = _run.Meeting(config.folder)
+        meeting = job.Meeting(config.folder)
         meeting.mark("reported")
         sys.meta_path.insert(0, WaitForTorch(lambda torch: _torch_is_here(torch, config, meeting)))
     except Exception:
         pass  # the folder of the run is gone: it is over, and nobody waits for word
 
 
-def _torch_is_here(torch: Any, config: _run.Config, meeting: _run.Meeting) -> None:
+def _torch_is_here(torch: Any, config: job.Config, meeting: job.Meeting) -> None:
     meeting.mark("torch")
-    watcher = _watch.Watcher(torch, config, meeting)
-    if not _torchapi.on_first_use(torch, watcher.begin):
+    watcher = Watcher(torch, config, meeting)
+    if not api.on_first_use(torch, watcher.begin):
         meeting.problem(f"torch {getattr(torch, '__version__', '')} does not tell when CUDA is first used, so nothing is recorded")
 
 
