@@ -1,6 +1,27 @@
-"""The part of Ullage that runs within a Python process.
+"""GPU memory of PyTorch, seen and governed from within a Python process.
 
-`ullage run` puts this package on the path of the programs that it starts. It waits until the program itself uses CUDA, and from
-then on keeps a bounded history of the allocator's events, which it writes to a file when memory runs out. It never imports
-torch, never initialises CUDA, and never raises into the program. See docs/run.md.
+The names below are imported when they are first used, so that `import ullage` costs nothing: it imports no torch. `ullage run`
+puts this package on the path of the programs that it starts, where it watches them; see docs/run.md. Amounts are in bytes.
 """
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# Public name: the module that has it. What a static checker needs to know of them stands in __init__.pyi.
+_PUBLIC: dict[str, str] = {}
+
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'ullage' has no attribute {name!r}")
+    value = getattr(importlib.import_module(module, __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})

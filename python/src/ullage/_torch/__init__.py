@@ -1,1 +1,1 @@
-"""What the package knows of torch, which it never imports by itself unless the caller must have it already."""
+"""What the package knows of torch. Nothing here imports torch before a function is called that cannot do without."""
