@@ -1,8 +1,9 @@
 # One command each. `make help` lists them; every target works from a fresh clone.
 #
-# Needed: Go (see go.mod), a C compiler for the race detector, and Python 3.9 or newer for the
-# tests of the companion. Everything else is a Go module, pinned in go.mod and tools/go.mod,
-# and fetched on first use.
+# Needed: Go (see go.mod), a C compiler for the race detector, and for the tests of the Python
+# package Python 3.9, 3.12 and 3.13 (or those beside them that python/locks names). All else is
+# pinned in go.mod, tools/go.mod and python/locks, and fetched on first use: some 10 GB of
+# PyTorch into the user's cache.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -48,8 +49,12 @@ unit: ## the Go tests, with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m ./... # a package takes two minutes; a busy machine, many more
 
 .PHONY: python
-python: ## the companion's tests, with every Python that is found
+python: ## the Python package's tests, with every Python that is found and three releases of torch
 	scripts/test-python
+
+.PHONY: wheel
+wheel: ## build the Python package into python/dist
+	scripts/wheel
 
 .PHONY: setup
 setup: ## fetch what the tests need

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ._version import __version__ as __version__
+
 # Public name: the module that has it. What a static checker needs to know of them stands in __init__.pyi.
 _PUBLIC: dict[str, str] = {}
 
