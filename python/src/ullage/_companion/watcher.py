@@ -17,7 +17,7 @@ import threading
 import time
 from typing import Any, Optional
 
-from .._torch import api, oomtext
+from .._torch import api, counters, oomtext
 from . import dump, job
 
 TICK_SECONDS = 0.5  # between two looks for a request
@@ -28,17 +28,6 @@ COUNTERS_MAX_BYTES = 64 << 20  # of the file of counters of one process
 FAILURES_SECONDS = 60.0
 FAILURES_MAX = 4
 LIMIT_TRIES = 3  # of setting a limit on a device
-COUNTERS = {
-    "allocated_bytes": "allocated_bytes.all.current",
-    "allocated_peak_bytes": "allocated_bytes.all.peak",
-    "reserved_bytes": "reserved_bytes.all.current",
-    "reserved_peak_bytes": "reserved_bytes.all.peak",
-    "active_bytes": "active_bytes.all.current",
-    "requested_bytes": "requested_bytes.all.current",
-    "inactive_split_bytes": "inactive_split_bytes.all.current",
-    "retries": "num_alloc_retries",
-    "failures": "num_ooms",
-}
 
 
 class Watcher:
@@ -243,7 +232,7 @@ class Watcher:
         path = os.path.join(self.config.out, f"{self.config.job}_pid{self.pid}_counters.jsonl")
         rank = api.distributed_rank()
         head = {"time": job.timestamp(time.time()), "pid": self.pid, "rank": rank if rank is not None else job.rank(os.environ)}
-        rows = [{**head, "device": d, **{name: stats.get(key, 0) for name, key in COUNTERS.items()}} for d, stats in used.items()]
+        rows = [{**head, "device": d, **counters.of(stats)} for d, stats in used.items()]
         data = "".join(json.dumps(row) + "\n" for row in rows).encode()
         if self.counters_bytes + len(data) > COUNTERS_MAX_BYTES:
             return
