@@ -46,6 +46,7 @@ class FakeCuda:
         self.outside_bytes = 0  # what other processes hold
         self.fraction = 1.0
         self.failures = self.flushes = self.synchronized = 0
+        self.allocations = self.allocations_bytes = 0  # all that there ever were
         self._live: dict[int, tuple[StorageWeakRef, int]] = {}  # by the address of torch's own object, which a weak reference keeps
         self._stack = contextlib.ExitStack()
 
@@ -72,6 +73,7 @@ class FakeCuda:
         if held + size > self.limit_bytes():
             self._fail(size)
         self._live[key] = (StorageWeakRef(storage), size)
+        self.allocations, self.allocations_bytes = self.allocations + 1, self.allocations_bytes + size
         self.peak_allocated_bytes = max(self.peak_allocated_bytes, held + size)
         self.peak_reserved_bytes = max(self.peak_reserved_bytes, self.reserved_bytes)
 
@@ -92,6 +94,8 @@ class FakeCuda:
             "active_bytes.all.current": self.allocated_bytes, "active_bytes.all.peak": self.peak_allocated_bytes,
             "requested_bytes.all.current": self.allocated_bytes, "requested_bytes.all.peak": self.peak_allocated_bytes,
             "reserved_bytes.all.current": self.reserved_bytes, "reserved_bytes.all.peak": self.peak_reserved_bytes,
+            "allocated_bytes.all.allocated": self.allocations_bytes, "allocated_bytes.all.freed": self.allocations_bytes - self.allocated_bytes,
+            "allocation.all.allocated": self.allocations, "allocation.all.freed": self.allocations - len(self._live),
             "inactive_split_bytes.all.current": 0, "num_alloc_retries": 0, "num_ooms": self.failures,
         }
 

@@ -43,6 +43,22 @@ def record(torch: Any, entries: int) -> Optional[str]:
     return None
 
 
+def recording(torch: Any) -> bool:
+    """Whether memory is being recorded, by whomever. False before CUDA is used, since asking would begin to use it."""
+    enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
+    if enabled is None or not torch.cuda.is_initialized():
+        return False
+    try:
+        return bool(enabled())
+    except RuntimeError:  # the back end cudaMallocAsync records nothing
+        return False
+
+
+def stop_recording(torch: Any) -> None:
+    """Switches recording off, which forgets the events."""
+    torch.cuda.memory._record_memory_history(enabled=None)
+
+
 def on_first_use(torch: Any, then: Callable[[], None]) -> bool:
     """Calls then within the program's own initialisation of CUDA, once it has succeeded. False: this torch has no such hook."""
     lazy_call = getattr(torch.cuda, "_lazy_call", None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional, Union
+from typing import Any, Callable, Mapping, Optional, Union
 
 Device = Union[None, int, str, Any]  # whatever torch takes for a device; None is the current one
 
@@ -68,11 +68,28 @@ def reading_of(stats: Mapping[str, Any]) -> Reading:
     )
 
 
+_before_reset: list[Callable[[int, Reading], None]] = []
+
+
+def on_reset(call: Callable[[int, Reading], None]) -> Callable[[], None]:
+    """Has call(device, reading) run before the package resets a device's peaks, so that whoever follows them loses none.
+
+    Returns what ends that.
+    """
+    _before_reset.append(call)
+    return lambda: _before_reset.remove(call)
+
+
 def reset_peaks(device: Device = None) -> None:
-    """Sets the peaks to what is in use now."""
+    """Sets the peaks to what is in use now, once those who follow them have seen them."""
     import torch
 
-    torch.cuda.reset_peak_memory_stats(index_of(device))
+    index = index_of(device)
+    if _before_reset:
+        reading = read(index)
+        for call in list(_before_reset):
+            call(index, reading)
+    torch.cuda.reset_peak_memory_stats(index)
 
 
 def total_bytes(device: Device = None) -> int:
