@@ -37,11 +37,15 @@ def message_of(exc: Optional[BaseException]) -> Optional[str]:
     for _ in range(MAX_CHAIN):
         if exc is None:
             return None
-        text = _text(exc)
-        if _is_oom(exc, text):
-            return f"{type(exc).__name__}: {text}"
+        if is_oom(exc):
+            return f"{type(exc).__name__}: {text_of(exc)}"
         exc = exc.__cause__ or (None if exc.__suppress_context__ else exc.__context__)
     return None
+
+
+def is_oom(exc: BaseException) -> bool:
+    """Whether exc itself, whatever it was raised from, means a lack of GPU memory."""
+    return is_allocators(exc) or isinstance(exc, RuntimeError) and any(t in text_of(exc) for t in TEXTS)
 
 
 def is_allocators(exc: BaseException) -> bool:
@@ -49,11 +53,8 @@ def is_allocators(exc: BaseException) -> bool:
     return any(cls.__name__ in CLASSES and cls.__module__.startswith("torch") for cls in type(exc).__mro__)
 
 
-def _is_oom(exc: BaseException, text: str) -> bool:
-    return is_allocators(exc) or isinstance(exc, RuntimeError) and any(t in text for t in TEXTS)
-
-
-def _text(exc: BaseException) -> str:
+def text_of(exc: BaseException) -> str:
+    """The beginning of an exception's message, or nothing where it has none that can be had."""
     try:
         return str(exc)[:8000]
     except Exception:  # an exception's __str__ is the program's own code
