@@ -11,7 +11,10 @@ from typing import Any
 from ._version import __version__ as __version__
 
 # Public name: the module that has it. What a static checker needs to know of them stands in __init__.pyi.
-_PUBLIC: dict[str, str] = {}
+_PUBLIC: dict[str, str] = {
+    "measure": "._measure.block",
+    "Measurement": "._measure.result",
+}
 
 __all__ = sorted(_PUBLIC)
 

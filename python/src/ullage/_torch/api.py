@@ -43,10 +43,13 @@ def record(torch: Any, entries: int) -> Optional[str]:
     return None
 
 
-def recording(torch: Any) -> bool:
-    """Whether memory is being recorded, by whomever. False before CUDA is used, since asking would begin to use it."""
+def recording(torch: Any, initializing: bool = False) -> bool:
+    """Whether memory is being recorded, by whomever. False before CUDA is used, since asking would begin to use it.
+
+    Within the initialisation of CUDA, torch.cuda.is_initialized() is still False; say initializing there.
+    """
     enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
-    if enabled is None or not torch.cuda.is_initialized():
+    if enabled is None or not (initializing or torch.cuda.is_initialized()):
         return False
     try:
         return bool(enabled())
