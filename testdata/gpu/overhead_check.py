@@ -16,18 +16,35 @@ import sys
 import time
 
 import torch
-from run_check import WORKLOADS
+from run_check import decoding, resnet, transformer
 
 WARM_UP, BLOCK = 12, 10
 
+# Training as such a card is used, where the processor runs ahead of the GPU; then steps that are so short that the GPU waits
+# for the processor, which has nothing to hide the cost of recording behind.
+WORKLOADS = {
+    "resnet50, batch 256": lambda: resnet(256),
+    "transformer, batch 64": lambda: transformer(64),
+    "resnet50, batch 64": resnet,
+    "transformer, batch 16": transformer,
+    "decoding, batch 1": decoding,
+}
+VARIANTS = {  # what recording could leave out, on the two kinds of steps
+    "no stacks": {"context": None},
+    "no free_requested": {"context": "alloc", "skip_actions": ["free_requested"]},
+    "stacks of frees": {"context": "all"},
+}
 
-def switch(on):
+
+def switch(on, variant=None):
     from ullage._torch import api
 
-    if on:
+    if not on:
+        torch.cuda.memory._record_memory_history(enabled=None)
+    elif variant is None:
         api.record(torch, 200_000)
     else:
-        torch.cuda.memory._record_memory_history(enabled=None)
+        torch.cuda.memory._record_memory_history(stacks="python", max_entries=200_000, **variant)
 
 
 def block(step):
@@ -47,7 +64,7 @@ def interval(ratios):
     return medians[50], medians[-51]
 
 
-def overhead(name, make, rounds):
+def overhead(name, make, rounds, variant=None):
     torch.manual_seed(0)
     step = make()
     for _ in range(WARM_UP):
@@ -57,7 +74,7 @@ def overhead(name, make, rounds):
         first = i % 2 == 0
         both = {}
         for on in (first, not first):
-            switch(on)
+            switch(on, variant)
             step()  # the first step after a switch is not counted
             both[on] = block(step)
         ratios.append(both[True] / both[False])
@@ -82,17 +99,23 @@ def ticks():
     return (time.perf_counter() - begin) / 100
 
 
+def show(row):
+    print(f"{row['workload']:42s} {row['off_ms']:8.3f} ms without, {row['on_ms']:8.3f} ms with: {row['overhead']:+.2%} (95 %: {row['low']:+.2%} to {row['high']:+.2%}; "
+          f"{row['pairs']} pairs, {row['steps']} steps), {(row['on_ms'] - row['off_ms']) * 1e3 / row['allocations_a_step']:.2f} us an allocation, {row['allocations_a_step']} a step", flush=True)
+    print("json " + json.dumps(row), flush=True)
+    torch.cuda.empty_cache()
+
+
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 24
     if not os.environ.get("ULLAGE_RUN"):
         sys.exit("overhead_check: start it with ullage run")
     torch.backends.cudnn.deterministic = True
     for name, make in WORKLOADS.items():
-        row = overhead(name, make, rounds)
-        print(f"{name:12s} {row['off_ms']:8.3f} ms without, {row['on_ms']:8.3f} ms with: {row['overhead']:+.2%} (95 %: {row['low']:+.2%} to {row['high']:+.2%}; "
-              f"{row['pairs']} pairs, {row['steps']} steps, {row['allocations_a_step']} allocations a step)", flush=True)
-        print("json " + json.dumps(row), flush=True)
-        torch.cuda.empty_cache()
+        show(overhead(name, make, rounds))
+    for what, variant in VARIANTS.items():
+        for name in ("resnet50, batch 64", "decoding, batch 1"):
+            show(overhead(f"{name}: {what}", WORKLOADS[name], rounds // 2, variant))
     print(f"a look of the thread: {ticks() * 1e6:.0f} us")
 
 

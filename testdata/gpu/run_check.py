@@ -22,14 +22,14 @@ TRAP_RUNS = 2  # of each context under checkpointing
 # --- what runs in processes of their own
 
 
-def resnet():
+def resnet(batch=64):
     import torch
     import torchvision
 
     model = torchvision.models.resnet50().cuda().to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    x = torch.randn(64, 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
-    y = torch.randint(0, 1000, (64,), device="cuda")
+    x = torch.randn(batch, 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
+    y = torch.randint(0, 1000, (batch,), device="cuda")
 
     def step():
         with torch.autocast("cuda", torch.bfloat16):
@@ -42,15 +42,15 @@ def resnet():
     return step
 
 
-def transformer():
+def transformer(batch=16):
     import torch
 
     layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, batch_first=True, norm_first=True, dropout=0.0)
     model = torch.nn.TransformerEncoder(layer, 12, enable_nested_tensor=False).cuda()
     head = torch.nn.Linear(1024, 32000).cuda()
     optimizer = torch.optim.AdamW([*model.parameters(), *head.parameters()], lr=1e-4)
-    x = torch.randn(16, 256, 1024, device="cuda")
-    y = torch.randint(0, 32000, (16 * 256,), device="cuda")
+    x = torch.randn(batch, 256, 1024, device="cuda")
+    y = torch.randint(0, 32000, (batch * 256,), device="cuda")
 
     def step():
         with torch.autocast("cuda", torch.bfloat16):
