@@ -1,7 +1,9 @@
 """Measures what operators take from PyTorch's caching allocator besides their results: cuDNN's workspaces and layout copies,
 reduction and sort buffers, attention's scratch, cuBLAS's workspace; and what a process takes outside the allocator.
 
-usage: conv_workspace.py OUT.jsonl.gz [SECONDS]
+usage: conv_workspace.py OUT.jsonl.gz [SECONDS [KIND...]]
+
+Kinds of cases are the names of the functions below, as in attention; without any, all are measured.
 
 Needs one GPU, torch and torchvision. Every operator runs between two marks in the allocator's own history, so sizes and order are
 exact. A line is [kind, parameters, events]; an event is the bytes requested, or -(n+1) where the n-th request of the operator was
@@ -85,7 +87,7 @@ def read_windows(trace):
     """Returns the events of each pair of marks, in order."""
     windows, inside, here = [], False, {}
     for e in trace:
-        action, addr, size = e["action"], e["addr"], e["size"]
+        action, addr, size = e["action"], e.get("addr"), e["size"]  # a failed request has no address
         if action == "alloc" and size == MARK:
             inside = not inside
             if inside:
@@ -534,6 +536,8 @@ def main():
              (14, random_cases(rec, rng, ("tf32", "tf32", "bf16"), ("nchw",))), (8, random_cases(rec, rng, ("tf32", "bf16", "f16", "f32"), ("nchw", "nhwc"))), (8, scaling_cases(rec, rng)), (2, combined_cases(rec, rng)),
              (3, other_conv_cases(rec, rng))]
     kinds += [(3, f(rec, rng)) for f in (reductions, sorts, embeddings, norms, losses, products, attention, recurrent, optimizers)]
+    if wanted := sys.argv[3:]:
+        kinds = [(share, cases) for share, cases in kinds if cases.__name__ in wanted]
     used = [0.0] * len(kinds)
     live = set(range(len(kinds)))
     while live and time.monotonic() < end:
