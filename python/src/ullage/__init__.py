@@ -5,15 +5,21 @@ puts this package on the path of the programs that it starts, where it watches t
 """
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
-from ._version import __version__ as __version__
+TYPE_CHECKING = False  # every Python process that `ullage run` watches comes by here: nothing is imported but what is used
+if TYPE_CHECKING:
+    from typing import Any
 
 # Public name: the module that has it. What a static checker needs to know of them stands in __init__.pyi.
 _PUBLIC: dict[str, str] = {
+    "__version__": "._version",
     "measure": "._measure.block",
     "Measurement": "._measure.result",
+    "Cache": "._pool.cache",
+    "Limit": "._pool.limit",
+    "Pool": "._pool.pool",
+    "PoolInUse": "._pool.errors",
+    "PoolOutOfMemory": "._pool.errors",
+    "limit": "._pool.limit",
 }
 
 __all__ = sorted(_PUBLIC)
@@ -23,6 +29,8 @@ def __getattr__(name: str) -> Any:
     module = _PUBLIC.get(name)
     if module is None:
         raise AttributeError(f"module 'ullage' has no attribute {name!r}")
+    import importlib
+
     value = getattr(importlib.import_module(module, __name__), name)
     globals()[name] = value
     return value
