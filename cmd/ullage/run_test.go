@@ -328,16 +328,56 @@ func TestRunFullDisk(t *testing.T) {
 	w.check(nil, []string{"warning: process ", "no recording was written (oom)", "File too large"}, nil)
 }
 
-// TestRunReadOnly: where nothing can be written, the program runs all the same.
+// TestRunReadOnly: where recordings cannot be written they go among the temporary files, and
+// where nothing can be written at all the program runs all the same.
 func TestRunReadOnly(t *testing.T) {
 	w := newWatching(t)
 	if err := os.WriteFile(filepath.Join(w.dir, "file"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code := w.run([]string{"--out", filepath.Join("file", "out")}, w.behave("use", "survive", "exit-5")...); code != 5 {
+	below := filepath.Join("file", "out")
+	temporary := filepath.Join(w.dir, "tmp")
+	w.env = append(w.env, "TMPDIR="+temporary, "TMP="+temporary)
+	if code := w.run([]string{"--out", below}, w.behave("use", "survive", "exit-5")...); code != 5 {
 		t.Errorf("exit code %d", code)
 	}
-	w.check(nil, []string{"no recording was written (oom)"}, nil)
+	w.check(nil, []string{"warning: recordings cannot be written: ", "; nor elsewhere: ", "no recording was written (oom)"}, nil)
+
+	if err := os.Mkdir(temporary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if code := w.run([]string{"--out", below}, w.behave("import")...); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	w.check(nil, []string{"warning: recordings are written to " + temporary}, nil)
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if code := w.run([]string{"--out", below}, w.behave("use", "survive", "exit-5")...); code != 5 {
+		t.Errorf("exit code %d", code)
+	}
+	w.check(nil, []string{"warning: recordings are written to " + temporary, "recordings in " + temporary, verdict}, nil)
+}
+
+// TestRunNowhere: where no folder can be made in which to meet the program, it runs unwatched,
+// unless the user asked for what only watching gives.
+func TestRunNowhere(t *testing.T) {
+	w := newWatching(t)
+	file := filepath.Join(w.dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "HOME="+file, "XDG_CACHE_HOME="+file, "LocalAppData="+file, "TMPDIR="+file, "TMP="+file)
+	if code := w.run([]string{"--alloc-conf", "expandable_segments:True"}, w.behave("use", "print-conf", "exit-5")...); code != 5 {
+		t.Errorf("exit code %d", code)
+	}
+	w.check(nil, []string{"warning: the program is not watched: no private folder for the companion can be made", "conf: expandable_segments:True"}, nil)
+	for _, flags := range [][]string{{"--limit", "4GiB"}, {"--fail-on", "leak"}} {
+		if code := w.run(flags, w.behave("import")...); code != 1 {
+			t.Errorf("%q: exit code %d", flags, code)
+		}
+		w.check(nil, []string{"ullage: error: no private folder for the companion can be made", "hint: set HOME, XDG_CACHE_HOME or TMPDIR"}, nil)
+	}
 }
 
 // TestRunMany: twenty ranks in one folder, each with its recording, compared.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ type Process struct {
 	PID     int    `json:"pid"`
 	Rank    *int   `json:"rank"` // nil where its launcher gave it none
 	Program string `json:"program"`
+	Started string `json:"started"` // see startedAt
 
 	folder string
 	owner  int
@@ -30,7 +32,7 @@ func Watched(bases []string) []Process {
 		for _, dir := range runFolders(base) {
 			files, _ := filepath.Glob(filepath.Join(dir, "proc-*.json"))
 			for _, name := range files {
-				if p, err := readProcess(name); err == nil && Alive(p.PID) {
+				if p, err := readProcess(name); err == nil && p.alive() {
 					all = append(all, p)
 				}
 			}
@@ -57,6 +59,16 @@ func readProcess(name string) (Process, error) {
 	return p, nil
 }
 
+// alive tells whether the process is still there: not another one of the same number, and not
+// one that has ended and waits for its parent to look.
+func (p Process) alive() bool {
+	if !Alive(p.PID) {
+		return false
+	}
+	started, known := startedAt(p.PID)
+	return !known || started != "" && (p.Started == "" || p.Started == started)
+}
+
 // Select returns the processes of one number: that process, or all of the run if it is
 // the number of an ullage run.
 func Select(all []Process, pid int) []Process {
@@ -79,27 +91,33 @@ var (
 const askEvery = 50 * time.Millisecond // between two looks for the answer
 
 // Ask has a process write a recording, and waits for word until ctx is done. The process
-// answers from a thread of its own as soon as Python lets it run.
+// answers from a thread of its own as soon as Python lets it run, one request after another.
 func (p Process) Ask(ctx context.Context) (Answer, error) {
 	id := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	request := filepath.Join(p.folder, fmt.Sprintf("snap-%d.json", p.PID))
-	if err := writeWhole(request, []byte(`{"id": "`+id+`"}`)); err != nil {
-		return Answer{}, err
-	}
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
-	for {
-		a, err := readAnswer(filepath.Join(p.folder, fmt.Sprintf("snapped-%d.json", p.PID)))
+	for asked := false; ; {
+		if !asked {
+			err := writeNew(request, []byte(`{"id": "`+id+`"}`))
+			if err != nil && !errors.Is(err, fs.ErrExist) { // else another request is not answered yet
+				return Answer{}, p.orEnded(err)
+			}
+			asked = err == nil
+		}
+		a, err := p.readAnswer()
 		switch {
 		case err == nil && a.ID == id:
 			return a, nil
-		case !Alive(p.PID):
+		case !p.alive():
 			return Answer{}, ErrEnded
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			_ = os.Remove(request) // nobody waits for it any more
+			if asked {
+				_ = os.Remove(request) // nobody waits for it any more
+			}
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return Answer{}, ErrNoAnswer
 			}
@@ -108,21 +126,41 @@ func (p Process) Ask(ctx context.Context) (Answer, error) {
 	}
 }
 
-func readAnswer(name string) (Answer, error) {
-	var a Answer
-	text, err := readSmall(name)
-	if err == nil {
-		err = json.Unmarshal(text, &a)
+// orEnded is ErrEnded if the process has ended, and its run's folder with it, or else err.
+func (p Process) orEnded(err error) error {
+	if !p.alive() {
+		return ErrEnded
 	}
+	return err
+}
+
+// readAnswer reads the latest answer of a process. It names the recording within the run's
+// folder for them, whose path may be none that JSON can carry.
+func (p Process) readAnswer() (Answer, error) {
+	var a Answer
+	text, err := readSmall(filepath.Join(p.folder, fmt.Sprintf("snapped-%d.json", p.PID)))
+	if err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(text, &a); err != nil || a.Recording == "" {
+		return a, err
+	}
+	out, err := readSmall(filepath.Join(p.folder, outFile))
+	a.Recording = filepath.Join(string(out), filepath.Base(a.Recording))
 	return a, err
 }
 
-// writeWhole writes a file under another name first, so that the companion never reads half
-// of it.
-func writeWhole(name string, data []byte) error {
+// writeNew writes a file that is not there yet, under another name first, so that the
+// companion never reads half of it. The error is fs.ErrExist where it is there.
+func writeNew(name string, data []byte) error {
 	part := strings.TrimSuffix(name, ".json") + "." + strconv.Itoa(os.Getpid()) + ".part"
 	if err := os.WriteFile(part, data, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(part, name)
+	defer os.Remove(part)
+	err := os.Link(part, name)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return os.Rename(part, name) // a file system without links: of two requests at once, the later one is answered
 }

@@ -2,9 +2,9 @@
 // companion in a private folder while the program runs and after it has ended.
 //
 // The folder is made by Open, for one run. It holds the companion's Python code (site), what
-// the flags of the run said (config.json), and what the watched processes leave: marks that
-// something has happened, a file for each process that can be asked for a recording, and a
-// list of problems. Python's start-up finds the companion through PYTHONPATH, which children
+// the flags of the run said (config.json, out), and what the watched processes leave: marks
+// that something has happened, a file for each process that can be asked for a recording, and
+// a list of problems. Python's start-up finds the companion through PYTHONPATH, which children
 // of the program inherit.
 //
 // A recording on demand is asked for with a file, and answered with one: no signal is taken
@@ -13,6 +13,7 @@ package child
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ const Variable = "ULLAGE_RUN"
 // python/src/ullage/_companion/job.py.
 type Config struct {
 	Run        string  `json:"run"`         // the run's name, the same in all that it writes; set by Open
-	Out        string  `json:"out"`         // absolute path of the folder for recordings
+	Out        string  `json:"-"`           // absolute path of the folder for recordings; in a file of its own, since it may not be UTF-8
 	Job        string  `json:"job"`         // what the names of recordings begin with
 	History    int     `json:"history"`     // events kept for each device
 	AtExit     bool    `json:"at_exit"`     // a recording when a process ends
@@ -43,39 +44,66 @@ type Session struct {
 // Open makes a folder for a run in the first of bases that will do, and writes into it what
 // the companion needs. Close removes it.
 func Open(bases []string, cfg Config) (*Session, error) {
-	dir, err := makeRunFolder(bases)
+	if cfg.Budgets == nil {
+		cfg.Budgets = []int64{}
+	}
+	var failed []error
+	for _, base := range bases {
+		s, err := openIn(base, cfg)
+		if err == nil {
+			return s, nil
+		}
+		failed = append(failed, err)
+	}
+	return nil, fmt.Errorf("no private folder for the companion can be made: %w", errors.Join(failed...))
+}
+
+func openIn(base string, cfg Config) (*Session, error) {
+	dir, err := makeRunFolder(base)
 	if err != nil {
 		return nil, err
 	}
 	s := &Session{dir: dir, cfg: cfg}
 	s.cfg.Run = filepath.Base(dir)
-	if s.cfg.Budgets == nil {
-		s.cfg.Budgets = []int64{}
-	}
-	if err := s.fill(); err != nil {
+	if err := s.fill(); err != nil { // the disk may be full
 		s.Close()
-		return nil, fmt.Errorf("cannot write the companion to %s: %w", dir, err)
+		return nil, err
 	}
 	return s, nil
 }
 
+const (
+	configFile = "config.json"
+	outFile    = "out" // holds Config.Out as it is
+)
+
+// fill writes config.json last: where it is, all is.
 func (s *Session) fill() error {
 	if err := writeCompanion(s.site()); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, outFile), []byte(s.cfg.Out), 0o600); err != nil {
 		return err
 	}
 	text, err := json.Marshal(s.cfg)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.dir, "config.json"), text, 0o600)
+	return os.WriteFile(filepath.Join(s.dir, configFile), text, 0o600)
 }
 
 // Close removes the folder, and what killed processes left half-written among the
-// recordings.
+// recordings. A nil session has none.
 func (s *Session) Close() {
+	if s == nil {
+		return
+	}
 	s.removeParts()
 	_ = os.RemoveAll(s.dir) // what is left is swept by a later run
 }
+
+// Dir is the run's folder.
+func (s *Session) Dir() string { return s.dir }
 
 // Run is the run's name.
 func (s *Session) Run() string { return s.cfg.Run }
@@ -126,7 +154,8 @@ type Reached int
 
 // From nothing to all.
 const (
-	Nothing Reached = iota // no Python process found the companion
+	Removed Reached = iota // the run's folder is gone: a program removed it, and what was in it
+	Nothing                // no Python process found the companion
 	Python                 // one did
 	Torch                  // one imported torch
 	CUDA                   // one used CUDA, and is or was watched
@@ -138,28 +167,17 @@ func (s *Session) Reached() Reached {
 		at   Reached
 		mark string
 	}{{CUDA, "cuda"}, {Torch, "torch"}, {Python, "reported"}} {
-		if _, err := os.Stat(filepath.Join(s.dir, m.mark)); err == nil {
+		if s.has(m.mark) {
 			return m.at
 		}
+	}
+	if !s.has(configFile) {
+		return Removed
 	}
 	return Nothing
 }
 
-// maxProblems bounds what is shown of the problems of all processes.
-const maxProblems = 20
-
-// Problems returns what the companion could not do, a line each, and how many more there are.
-func (s *Session) Problems() (lines []string, more int) {
-	text, err := readSmall(filepath.Join(s.dir, "problems"))
-	if err != nil {
-		return nil, 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if len(lines) == maxProblems {
-			more++
-			continue
-		}
-		lines = append(lines, strings.TrimSpace(line))
-	}
-	return lines, more
+func (s *Session) has(name string) bool {
+	_, err := os.Stat(filepath.Join(s.dir, name))
+	return err == nil
 }

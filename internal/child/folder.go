@@ -1,7 +1,6 @@
 package child
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -57,21 +56,13 @@ func cacheFolder(env func(string) (string, bool)) string {
 	return get("HOME", ".cache")
 }
 
-// makeRunFolder makes the folder of this process's run in the first base that will do.
-func makeRunFolder(bases []string) (string, error) {
-	var failed []error
-	for _, base := range bases {
-		err := makePrivate(base)
-		if err == nil {
-			sweep(base)
-			var dir string
-			if dir, err = os.MkdirTemp(base, fmt.Sprintf("%s%d-*", runPrefix, os.Getpid())); err == nil {
-				return dir, nil
-			}
-		}
-		failed = append(failed, err)
+// makeRunFolder makes the folder of this process's run in a base.
+func makeRunFolder(base string) (string, error) {
+	if err := makePrivate(base); err != nil {
+		return "", err
 	}
-	return "", fmt.Errorf("no private folder for the companion can be made: %w", errors.Join(failed...))
+	sweep(base)
+	return os.MkdirTemp(base, fmt.Sprintf("%s%d-*", runPrefix, os.Getpid()))
 }
 
 // makePrivate makes a folder that no other user can write to. Python code is run from it, so

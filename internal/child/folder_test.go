@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -26,19 +28,10 @@ func TestSession(t *testing.T) {
 		if mark != "" {
 			write(t, filepath.Join(s.dir, mark), "")
 		}
-		if got := s.Reached(); got != Reached(i) {
-			t.Errorf("after %q: reached %d, want %d", mark, got, i)
+		if got, want := s.Reached(), Nothing+Reached(i); got != want {
+			t.Errorf("after %q: reached %d, want %d", mark, got, want)
 		}
 	}
-	var problems string
-	for i := range maxProblems + 5 {
-		problems += fmt.Sprintf("process %d: no room\n", i)
-	}
-	write(t, filepath.Join(s.dir, "problems"), problems)
-	if lines, more := s.Problems(); len(lines) != maxProblems || more != 5 || lines[0] != "process 0: no room" {
-		t.Errorf("%d problems and %d more: %q", len(lines), more, lines)
-	}
-
 	dead, alive := filepath.Join(out, ".train_rank0_pid999999999_x_oom.pickle.part"), filepath.Join(out, fmt.Sprintf(".train_pid%d_x_oom.pickle.part", os.Getpid()))
 	write(t, dead, "half")
 	write(t, alive, "half")
@@ -51,6 +44,103 @@ func TestSession(t *testing.T) {
 	}
 	if _, err := os.Stat(alive); err != nil {
 		t.Errorf("half a recording of a process that lives: %v", err)
+	}
+}
+
+// TestProblems: processes that have the same problem are told in one line, and the lines are
+// bounded.
+func TestProblems(t *testing.T) {
+	s := &Session{dir: t.TempDir()}
+	problems := "process 1: no room\nhalf a li"
+	for i := range maxProblems + 5 {
+		problems += fmt.Sprintf("\nprocess %d: no room: really\nprocess 7: problem %d", i, i)
+	}
+	write(t, filepath.Join(s.dir, "problems"), problems)
+	lines, more := s.Problems()
+	if len(lines) != maxProblems || more != 7 || lines[0] != "process 1: no room" || lines[1] != fmt.Sprintf("processes 0, 1, 2 and %d more: no room: really", maxProblems+2) {
+		t.Errorf("%d problems and %d more: %q", len(lines), more, lines)
+	}
+}
+
+// TestRemoved: a program that empties the cache leaves nothing to be told.
+func TestRemoved(t *testing.T) {
+	s, err := Open([]string{filepath.Join(t.TempDir(), "live")}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Reached(); got != Removed {
+		t.Errorf("reached %d, want %d", got, Removed)
+	}
+	s.Close()
+}
+
+// TestStartedAt: this process has begun, one that has ended and one that is not there have not.
+func TestStartedAt(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		if _, known := startedAt(os.Getpid()); known {
+			t.Error("known on a system that does not tell")
+		}
+		return
+	}
+	if started, known := startedAt(os.Getpid()); !known || started == "" {
+		t.Errorf("this process: %q, %t", started, known)
+	}
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for ended := false; !ended; { // nobody waits for it yet
+		started, known := startedAt(cmd.Process.Pid)
+		ended = known && started == ""
+		runtime.Gosched()
+	}
+	if (Process{PID: cmd.Process.Pid}).alive() || !Alive(cmd.Process.Pid) {
+		t.Error("a process that has ended is alive")
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if (Process{PID: os.Getpid(), Started: "1"}).alive() {
+		t.Error("another process of this number is taken for it")
+	}
+}
+
+// TestChoose: where recordings cannot be written, they go elsewhere, and a folder that was
+// made for them in vain is removed.
+func TestChoose(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(dir, "tmp"))
+	t.Setenv("TMP", filepath.Join(dir, "tmp")) // Windows
+	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "file"), "")
+	for _, name := range []string{"", "new", filepath.Join("new", "below")} {
+		p, err := Choose(filepath.Join(dir, name))
+		if err != nil || p.Dir != filepath.Join(dir, name) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+		p.Close()
+	}
+	p, err := Choose(filepath.Join(dir, "file", "out"))
+	if err == nil || filepath.Dir(p.Dir) != filepath.Join(dir, "tmp") {
+		t.Errorf("below a file: %+v, %v", p, err)
+	}
+	p.Close()
+	left, err := os.ReadDir(filepath.Join(dir, "tmp"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("trying left something: %v, %v", entries, err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(dir, "file"))
+	t.Setenv("TMP", filepath.Join(dir, "file"))
+	if p, err := Choose(filepath.Join(dir, "file", "out")); err == nil || p.Dir != filepath.Join(dir, "file", "out") {
+		t.Errorf("nowhere: %+v, %v", p, err)
 	}
 }
 

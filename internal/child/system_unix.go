@@ -17,6 +17,10 @@ func Signals() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
 }
 
+// Quiet are signals that would end ullage before it has done what a program's end asks for: a
+// write to standard error whose reader is gone.
+func Quiet() []os.Signal { return []os.Signal{syscall.SIGPIPE} }
+
 // deliver hands a signal on. What a key sends goes to every process of the terminal's
 // foreground group, the program among them, which must not get it twice: a second interrupt
 // ends the cleaning up after the first.

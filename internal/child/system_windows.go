@@ -11,6 +11,9 @@ import (
 // Signals are those that must not end ullage before the program that it runs.
 func Signals() []os.Signal { return []os.Signal{os.Interrupt} }
 
+// Quiet are signals that would end ullage before its work is done: there are none.
+func Quiet() []os.Signal { return nil }
+
 // deliver does nothing: the console sends Ctrl-C to the program too, and there are no other
 // signals.
 func deliver(*os.Process, os.Signal) {}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -81,13 +80,14 @@ type runner struct {
 	f       *runFlags
 	args    []string
 	cfg     child.Config
+	out     child.Place
 	explain *explainer
 }
 
 func newRunner(app *App, f *runFlags, args []string) (*runner, error) {
 	r := &runner{app: app, f: f, args: args}
 	r.cfg = child.Config{Job: child.JobName(args), History: f.history, AtExit: f.failOn != ""}
-	for _, step := range []func() error{r.checkHistory, r.parseMoments, r.parseLimit, r.checkAllocConf, r.place, r.prepareExplain} {
+	for _, step := range []func() error{r.checkHistory, r.parseMoments, r.parseLimit, r.checkAllocConf, r.prepareExplain} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -149,13 +149,16 @@ func (r *runner) checkAllocConf() error {
 
 // place settles where recordings go. The program may change its folder, so the path is made
 // absolute.
-func (r *runner) place() (err error) {
+func (r *runner) place() {
 	out := r.f.out
 	if out == "" {
 		out = "ullage-" + r.app.Now().UTC().Format("20060102-150405")
 	}
-	r.cfg.Out, err = filepath.Abs(out)
-	return err
+	var elsewhere error
+	if r.out, elsewhere = child.Choose(out); elsewhere != nil {
+		r.app.Warn("%v", elsewhere)
+	}
+	r.cfg.Out = r.out.Dir
 }
 
 // prepareExplain parses what concerns the explanation before the program runs for hours. It
@@ -171,12 +174,17 @@ func (r *runner) run(ctx context.Context) error {
 	if option := child.ShutsOut(r.args); option != "" {
 		r.app.Warn("Python ignores what ullage adds to its path under %s: this program cannot be watched", option)
 	}
-	session, err := child.Open(child.Bases(r.app.LookupEnv), r.cfg)
+	r.place()
+	defer r.out.Close()
+	session, err := r.open()
 	if err != nil {
-		return withHint(err, "set HOME, XDG_CACHE_HOME or TMPDIR to a folder that only you can write to")
+		return err
 	}
 	defer session.Close()
 
+	if quiet := child.Quiet(); len(quiet) > 0 { // to the end of the process: the program's exit code is still to be passed on
+		r.app.Signals(make(chan os.Signal, 1), quiet...)
+	}
 	signals := make(chan os.Signal, 16)
 	defer r.app.Signals(signals, child.Signals()...)()
 	code, err := child.Run(r.command(session), signals)
@@ -189,6 +197,21 @@ func (r *runner) run(ctx context.Context) error {
 	ctx, cancel := interruptedBy(context.WithoutCancel(ctx), signals)
 	defer cancel()
 	return r.outcome(code, r.after(ctx, session, code == 0))
+}
+
+// open makes the run's folder. Where it cannot be made, the program runs all the same,
+// unwatched (the session is nil), unless the user asked for what only watching gives.
+func (r *runner) open() (*child.Session, error) {
+	session, err := child.Open(child.Bases(r.app.LookupEnv), r.cfg)
+	if err == nil {
+		return session, nil
+	}
+	const hint = "set HOME, XDG_CACHE_HOME or TMPDIR to a folder that only you can write to"
+	if r.f.limit != "" || r.f.failOn != "" {
+		return nil, withHint(err, hint)
+	}
+	r.app.Warn("the program is not watched: %v; %s", err, hint)
+	return nil, nil
 }
 
 // outcome settles what ullage ends with: the program's own failure counts more than what
@@ -205,7 +228,10 @@ func (r *runner) outcome(code int, found error) error {
 
 // command is the program with the companion on its path.
 func (r *runner) command(session *child.Session) child.Command {
-	environ := session.Environ(r.app.Environ())
+	environ := r.app.Environ()
+	if session != nil {
+		environ = session.Environ(environ)
+	}
 	if conf := r.f.allocConf; conf != "" {
 		// PyTorch 2.9 and newer read the first, older ones the second.
 		environ = child.WithEnv(environ, "PYTORCH_ALLOC_CONF="+conf, "PYTORCH_CUDA_ALLOC_CONF="+conf)
@@ -232,6 +258,9 @@ func interruptedBy(ctx context.Context, signals chan os.Signal) (context.Context
 // after tells what came of the watching, once the program has ended. Its error is a finding
 // that the user asked to fail on, or says that nothing could be judged.
 func (r *runner) after(ctx context.Context, session *child.Session, succeeded bool) error {
+	if session == nil {
+		return nil
+	}
 	lines, more := session.Problems()
 	for _, line := range lines {
 		r.app.Warn("%s", line)
@@ -242,7 +271,7 @@ func (r *runner) after(ctx context.Context, session *child.Session, succeeded bo
 	if files := r.app.recordingsOf(r.cfg.Out, session.Run()); len(files) > 0 {
 		return r.explainFiles(ctx, files)
 	}
-	r.whyNone(session.Reached())
+	r.whyNone(session.Reached(), session.Dir())
 	if r.f.failOn != "" && succeeded {
 		return fmt.Errorf("--fail-on: no recording was written, so there is nothing to judge")
 	}
@@ -251,8 +280,10 @@ func (r *runner) after(ctx context.Context, session *child.Session, succeeded bo
 
 // whyNone says why there is no recording, where the reason may not be the one that the user
 // thinks: that nothing ran out of memory.
-func (r *runner) whyNone(reached child.Reached) {
+func (r *runner) whyNone(reached child.Reached, dir string) {
 	switch reached {
+	case child.Removed:
+		r.app.Warn("the folder in which the program's processes meet ullage is gone, so what they had to say is lost: something has removed %s", dir)
 	case child.Nothing:
 		r.app.Warn("the companion never reported in, so nothing was watched: no Python 3.9 or newer was started, or it ignores PYTHONPATH (options -I, -E and -S, or an environment of its own)")
 	case child.Python:

@@ -18,13 +18,11 @@ def _begin():
 
 
 def _chain():
-    if sys.version_info < (3, 4):
-        return
     try:
-        from ullage._companion import chain
+        import ullage_chain
     except Exception:
         return
-    chain.run_shadowed(__file__)
+    ullage_chain.run_shadowed(__file__)
 
 
 _begin()

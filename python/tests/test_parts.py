@@ -1,20 +1,25 @@
 """The companion's parts, each by itself."""
+import gc
 import importlib
 import importlib.util
 import json
 import os
 import pickle
 import shutil
+import subprocess
 import sys
 import tempfile
 import types
 import unittest
+import weakref
+import zipfile
 from unittest import mock
 
-from ullage._companion import chain, dump, job, start, watcher
+from ullage._companion import dump, job, start, watcher
 from ullage._torch import api, oomtext
 
 GIB = 1 << 30
+PYTHON = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def config(folder, **changes):
@@ -287,6 +292,72 @@ class Watching(Folder):
         with open(os.path.join(self.folder, "out", self.recordings()[0][:-7] + ".json")) as f:
             self.assertEqual(json.load(f)["message"], "OutOfMemoryError: CUDA out of memory. Tried")
 
+    def test_an_error_is_not_held(self):
+        """Its frames hold tensors."""
+
+        class Held:
+            pass
+
+        def fails():
+            held.append(weakref.ref(local := Held()))
+            raise RuntimeError(f"CUDA error: out of memory at {local is None}")
+
+        w, held = self.watcher(), []
+        try:
+            fails()
+        except RuntimeError as e:
+            w._on_uncaught(e)
+        self.assertEqual(len(self.recordings()), 1)
+        gc.collect()
+        self.assertIsNone(held[0]())
+
+    def test_an_error_that_was_recorded_as_a_failure_and_wrapped(self):
+        w = self.watcher()
+        w._on_failure(0, GIB, 8 * GIB, 0)
+        e = ValueError("step 3")
+        e.__cause__ = type("OutOfMemoryError", (RuntimeError,), {"__module__": "torch"})("CUDA out of memory. Tried")
+        for _ in range(2):
+            w._on_uncaught(e)
+        self.assertEqual(len(self.recordings()), 1)
+        with open(os.path.join(self.folder, "out", self.recordings()[0][:-7] + ".json")) as f:
+            self.assertEqual(json.load(f)["message"], "OutOfMemoryError: CUDA out of memory. Tried")
+
+    def test_an_error_on_its_way_up(self):
+        """As in a child of multiprocessing, where the end is reached before the error is printed; and one that ended in sys.exit."""
+        for wrap in (lambda: None, lambda: sys.exit(1)):
+            shutil.rmtree(os.path.join(self.folder, "out"), ignore_errors=True)
+            w = self.watcher()
+            with self.assertRaises((RuntimeError, SystemExit)):
+                try:
+                    try:
+                        raise RuntimeError("CUDA error: out of memory")
+                    except RuntimeError:
+                        wrap()
+                        raise
+                finally:
+                    w._end()
+            self.assertEqual(len(self.recordings()), 1)
+
+    def test_request(self):
+        w = self.watcher()
+        w._safely(w._answer)
+        for number in ("7-x", "8-y"):
+            job.write_whole(os.path.join(self.folder, f"snap-{w.pid}.json"), json.dumps({"id": number}).encode())
+            w._safely(w._answer)
+            with open(os.path.join(self.folder, f"snapped-{w.pid}.json")) as f:
+                answer = json.load(f)
+            self.assertEqual((answer["id"], answer["error"]), (number, ""))
+            self.assertIn(answer["recording"], self.recordings())
+        self.assertEqual(self.problems(), "")
+
+    def test_request_that_is_none(self):
+        w = self.watcher()
+        for text in (b"{", b"{}", b"[]"):
+            job.write_whole(os.path.join(self.folder, f"snap-{w.pid}.json"), text)
+            w._safely(w._answer)
+            self.assertNotIn(f"snap-{w.pid}.json", os.listdir(self.folder))
+        self.assertEqual(self.recordings(), [])
+
     def test_another_process_is_left_alone(self):
         w = self.watcher()
         w.pid = os.getpid() + 1
@@ -320,10 +391,19 @@ class Watching(Folder):
     def test_problems_are_limited(self):
         meeting = job.Meeting(self.folder)
         for i in range(100):
-            meeting.problem(f"line {i}\nand more " + "x" * 5000)
+            meeting.problem(f"line {i // 2}\nand more " + "x" * 5000)
         lines = self.problems().splitlines()
         self.assertEqual(len(lines), job.MAX_PROBLEMS)
         self.assertLess(max(map(len, lines)), 600)
+
+    def test_configuration(self):
+        """The folder for recordings need not have a name that JSON can carry."""
+        with open(os.path.join(self.folder, "config.json"), "w") as f:
+            json.dump(dict(run="run-1-x", job="train", history=7, at_exit=True, budgets=[GIB], limit_bytes=0), f)
+        with open(os.path.join(self.folder, "out"), "wb") as f:
+            f.write(b"/data/caf\xe9")
+        got = job.load(self.folder)
+        self.assertEqual((got.folder, os.fsencode(got.out), got.history, got.at_exit, got.budgets), (self.folder, b"/data/caf\xe9", 7, True, (GIB,)))
 
     def test_a_run_that_is_over(self):
         meeting = job.Meeting(os.path.join(self.folder, "gone"))
@@ -332,16 +412,103 @@ class Watching(Folder):
         meeting.tell("a.json", {})
         meeting.forget("a.json")
         with self.assertRaises(OSError):
-            job.load({job.VARIABLE: os.path.join(self.folder, "gone")})
-        self.assertIsNone(job.load({}))
+            job.load(os.path.join(self.folder, "gone"))
 
 
-class Chain(Folder):
-    def test_nothing_behind(self):
-        with mock.patch.object(sys, "path", [self.folder]), mock.patch.object(chain, "_seen", set()):
-            before = sys.modules.get("sitecustomize")
-            chain.run_shadowed(os.path.join(self.folder, "sitecustomize.py"))
-            self.assertIs(sys.modules.get("sitecustomize"), before)
+class Startup(Folder):
+    """Processes of their own, with what `ullage run` puts in front."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = os.path.realpath(self.folder)
+        self.run_folder, self.site = os.path.join(self.folder, "run"), os.path.join(self.folder, "run", "site")
+        shutil.copytree(os.path.join(PYTHON, "src"), self.site, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in os.listdir(os.path.join(PYTHON, "inject")):
+            if name.endswith(".py"):
+                shutil.copy(os.path.join(PYTHON, "inject", name), self.site)
+        self.write("run/config.json", "{}")
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(text)
+        return os.path.dirname(path)
+
+    def python(self, code, *path, options=()):
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        environ.update(PYTHONPATH=os.pathsep.join(path), ULLAGE_RUN=self.run_folder, PYTHONDONTWRITEBYTECODE="1")
+        done = subprocess.run([sys.executable, *options, "-c", code], env=environ, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.splitlines()
+
+    def test_imports_nothing(self):
+        """Start-up costs a process little, and no module of the standard library hides one of the program's."""
+        code = "import sys\nprint(*sorted(sys.modules), sep='\\n')"
+        new = set(self.python(code, self.site)) - set(self.python(code, self.folder))
+        self.assertEqual(new, {"__future__", "sitecustomize", "ullage", "ullage._companion", "ullage._companion.start", "ullage_chain"})
+        self.assertIn("reported", os.listdir(self.run_folder))
+
+    def test_no_warning(self):
+        self.assertEqual(self.python("print('ran')", self.site, options=("-W", "error", "-bb", "-X", "dev")), ["ran"])
+
+    def test_run_is_over(self):
+        os.unlink(os.path.join(self.run_folder, "config.json"))
+        self.assertEqual(self.python("import sys; print(len(sys.meta_path))", self.site), self.python("import sys; print(len(sys.meta_path))", self.folder))
+        self.assertNotIn("reported", os.listdir(self.run_folder))
+
+    def test_torch_of_a_pth_file(self):
+        """torch may be there before the companion."""
+        other = self.write("other/torch/__init__.py", "from types import SimpleNamespace\ncuda = SimpleNamespace()\n")
+        first = self.write("first/sitecustomize.py", "import sys\nsys.path.insert(0, %r)\nimport torch\ndel sys.modules['sitecustomize']\nsys.path.remove(%r)\nimport sitecustomize\n" % (os.path.dirname(other), os.path.join(self.folder, "first")))
+        self.write("run/config.json", json.dumps(dict(run="r", job="j", history=0, at_exit=False, budgets=[], limit_bytes=0)))
+        self.write("run/out", self.folder)
+        self.python("", first, self.site)
+        self.assertIn("torch", os.listdir(self.run_folder))
+
+    def test_a_program_that_was_here_before(self):
+        """A process that became another program by exec is not to be asked for a recording."""
+        code = "import os, sys\nprint(os.path.exists(os.path.join(os.environ['ULLAGE_RUN'], 'proc-%d.json' % os.getpid())))"
+        first = "import os, sys\nopen(os.path.join(os.environ['ULLAGE_RUN'], 'proc-%%d.json' %% os.getpid()), 'w').close()\nos.execv(sys.executable, [sys.executable, '-c', %r])" % code
+        if os.name != "nt":  # which starts another process
+            self.assertEqual(self.python(first, self.site), ["False"])
+
+    def test_shadowed_sitecustomize(self):
+        module = "print('one', __name__, __spec__.origin == __file__, __import__('sys').modules['sitecustomize'].__file__ == __file__)"
+        again = "\nimport sys\nsys.path.remove(%r)\ndel sys.modules['sitecustomize']\nimport sitecustomize\n"
+        self.write("folder/sitecustomize/only-a-folder.txt", "")
+        for name, files, want in (
+            ("none", {}, []),
+            ("a module", {"a/sitecustomize.py": module}, ["one sitecustomize True True"]),
+            ("a package", {"a/sitecustomize/__init__.py": module}, ["one sitecustomize True True"]),
+            ("the first of two", {"a/sitecustomize.py": module, "b/sitecustomize.py": "print('two')"}, ["one sitecustomize True True"]),
+            ("one that looks for the next", {"a/sitecustomize.py": module + again, "b/sitecustomize.py": "print('two')"}, ["one sitecustomize True True", "two"]),
+            ("a package that looks for the next", {"a/sitecustomize/__init__.py": module + again, "b/sitecustomize.py": "print('two')"}, ["one sitecustomize True True", "two"]),
+            ("one that imports itself again", {"a/sitecustomize.py": "print('x')\nimport sys\ndel sys.modules['sitecustomize']\nimport sitecustomize"}, ["x"]),
+        ):
+            with self.subTest(name):
+                for sub in ("a", "b"):
+                    shutil.rmtree(os.path.join(self.folder, sub), ignore_errors=True)
+                for file, text in files.items():
+                    self.write(file, text.replace("%r", repr(os.path.join(self.folder, "a"))))
+                path = [os.path.join(self.folder, f) for f in ("folder", "a", "b")]
+                self.assertEqual(self.python("", self.site, *path), want)
+
+    def test_sitecustomize_in_a_zip(self):
+        archive = os.path.join(self.folder, "tools.zip")
+        with zipfile.ZipFile(archive, "w") as z:
+            z.writestr("sitecustomize.py", "print('zipped')")
+        self.assertEqual(self.python("", self.site, archive), ["zipped"])
+
+    def test_sitecustomize_that_fails(self):
+        a = self.write("a/sitecustomize.py", "raise ValueError('its own affair')")
+        environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        said = [
+            subprocess.run([sys.executable, "-c", "print('ran')"], env={**environ, "PYTHONPATH": path}, capture_output=True, text=True)
+            for path in (a, self.site + os.pathsep + a)
+        ]
+        self.assertEqual([(s.returncode, s.stdout, s.stderr) for s in said], [(0, "ran\n", said[0].stderr)] * 2)
+        self.assertIn("its own affair", said[0].stderr)
 
 
 if __name__ == "__main__":

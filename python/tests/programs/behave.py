@@ -29,10 +29,8 @@ def until(there):
 
 
 def out_folder():
-    import json
-
-    with open(os.path.join(os.environ["ULLAGE_RUN"], "config.json")) as f:
-        return json.load(f)["out"]
+    with open(os.path.join(os.environ["ULLAGE_RUN"], "out"), "rb") as f:
+        return os.fsdecode(f.read())
 
 
 def written(ending):

@@ -1,6 +1,7 @@
 """The run that this process is a part of: what `ullage run` asked for, and the folder in which the two meet.
 
-`ullage run` makes a private folder, writes config.json into it, and names it in the variable ULLAGE_RUN. In it a process
+`ullage run` makes a private folder, writes config.json into it, and names it in the variable ULLAGE_RUN. What stands in out is
+the path of the folder for recordings, as the system has it: JSON could not carry one that is not UTF-8. In it a process
 leaves what it has to tell: that it is watched at all (reported), that torch was imported (torch), that CUDA was used (cuda),
 how to ask it for a recording (proc-PID.json), and what went wrong (problems).
 """
@@ -13,7 +14,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, Mapping, Optional
 
-VARIABLE = "ULLAGE_RUN"
 MAX_PROBLEMS = 20  # lines that one process adds to the list of problems
 
 
@@ -31,20 +31,19 @@ class Config:
     limit: int  # bytes that a process may reserve on a device; 0 for no limit
 
 
-def load(environ: Mapping[str, str]) -> Optional[Config]:
-    """Reads the configuration of the run, or returns None in a process that is part of none.
+def load(folder: str) -> Config:
+    """Reads the configuration of a run.
 
     Raises OSError, ValueError, KeyError or TypeError where the folder is gone or is not ours.
     """
-    folder = environ.get(VARIABLE)
-    if not folder:
-        return None
     with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
         raw: dict[str, Any] = json.load(f)
+    with open(os.path.join(folder, "out"), "rb") as f:
+        out = os.fsdecode(f.read())
     return Config(
         folder=folder,
         run=str(raw["run"]),
-        out=str(raw["out"]),
+        out=out,
         job=str(raw["job"]),
         history=int(raw["history"]),
         at_exit=bool(raw["at_exit"]),
@@ -58,7 +57,7 @@ class Meeting:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._problems = 0
+        self._told: set[str] = set()
 
     def mark(self, name: str) -> None:
         """Says that something has happened, in whichever process."""
@@ -68,11 +67,12 @@ class Meeting:
             pass
 
     def problem(self, text: str) -> None:
-        """Adds a line to what `ullage run` tells the user when the program has ended."""
-        self._problems += 1
-        if self._problems > MAX_PROBLEMS:
+        """Adds a line to what `ullage run` tells the user when the program has ended, once for each text."""
+        text = " ".join(text.split())[:500]
+        if text in self._told or len(self._told) >= MAX_PROBLEMS:
             return
-        line = f"process {os.getpid()}: {' '.join(text.split())[:500]}\n"
+        self._told.add(text)
+        line = f"process {os.getpid()}: {text}\n"
         try:
             fd = os.open(os.path.join(self.folder, "problems"), os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
             try:
@@ -117,6 +117,15 @@ def timestamp(seconds: float) -> str:
     """A moment as RFC 3339 in UTC, with milliseconds."""
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     return f"{whole}.{int(seconds * 1000) % 1000:03d}Z"
+
+
+def started() -> str:
+    """When this process started, as the kernel counts, where it tells: another process of the same number has another one."""
+    try:
+        with open("/proc/self/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[19]  # field 22; a program's name may have spaces and brackets
+    except (OSError, IndexError):
+        return ""
 
 
 def hostname() -> str:

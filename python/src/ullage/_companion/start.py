@@ -1,14 +1,20 @@
-"""Begins when Python starts, and waits for the program to import torch and then to use CUDA."""
+"""Begins when Python starts, and waits for the program to import torch and then to use CUDA.
+
+Every Python process of a run comes by here, most of which never import torch. So nothing is imported that Python's start-up has
+not imported already: it would cost each of them 40 ms, and a module of the standard library that is there before the program
+begins hides a file of that name beside the program's script.
+"""
 from __future__ import annotations
 
 import os
 import sys
-from importlib.machinery import ModuleSpec
-from typing import Any, Callable, Optional
 
-from .._torch import api
-from . import job
-from .watcher import Watcher
+TYPE_CHECKING = False  # typing is not imported for its names alone
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from typing import Any, Callable, Optional
+
+VARIABLE = "ULLAGE_RUN"  # names the folder in which the processes of a run and `ullage run` meet; see job.py
 
 _started = False
 
@@ -20,19 +26,35 @@ def start() -> None:
         return
     _started = True
     try:
-        config = job.load(os.environ)
-        if config is None:
-            return
-        meeting = job.Meeting(config.folder)
-        meeting.mark("reported")
-        sys.meta_path.insert(0, WaitForTorch(lambda torch: _torch_is_here(torch, config, meeting)))
+        folder = os.environ.get(VARIABLE)
+        if not folder or not os.path.exists(os.path.join(folder, "config.json")):
+            return  # part of no run, or of one that is over
+        _report(folder)
+        if "torch" in sys.modules:  # a .pth file of the environment imports it
+            _torch_is_here(sys.modules["torch"], folder)
+        else:
+            sys.meta_path.insert(0, WaitForTorch(lambda torch: _torch_is_here(torch, folder)))
     except Exception:
-        pass  # the folder of the run is gone: it is over, and nobody waits for word
+        pass
 
 
-def _torch_is_here(torch: Any, config: job.Config, meeting: job.Meeting) -> None:
+def _report(folder: str) -> None:
+    """Says that a Python process of the run has begun, and that none of an earlier program of this process (see exec) is there."""
+    os.close(os.open(os.path.join(folder, "reported"), os.O_CREAT | os.O_WRONLY, 0o600))
+    try:
+        os.unlink(os.path.join(folder, f"proc-{os.getpid()}.json"))
+    except OSError:
+        pass
+
+
+def _torch_is_here(torch: Any, folder: str) -> None:
+    from .._torch import api
+    from . import job
+    from .watcher import Watcher
+
+    meeting = job.Meeting(folder)
     meeting.mark("torch")
-    watcher = Watcher(torch, config, meeting)
+    watcher = Watcher(torch, job.load(folder), meeting)
     if not api.on_first_use(torch, watcher.begin):
         meeting.problem(f"torch {getattr(torch, '__version__', '')} does not tell when CUDA is first used, so nothing is recorded")
 

@@ -57,7 +57,7 @@ class Watcher:
         self.thread: Optional[threading.Thread] = None
         self.counters_at = 0.0
         self.counters_bytes = 0
-        self.handled: Optional[BaseException] = None  # the error of which a recording was written
+        self.handled: Optional[tuple[int, str]] = None  # the error of which a recording was written; itself, it would hold its frames
         self.ended = False
 
     def begin(self) -> None:
@@ -126,7 +126,11 @@ class Watcher:
 
     def _start_thread(self) -> None:
         self.meeting.tell(f"proc-{self.pid}.json", {
-            "pid": self.pid, "rank": job.rank(os.environ), "program": sys.argv[0] if getattr(sys, "argv", None) else "", "run": self.config.run,
+            "pid": self.pid,
+            "started": job.started(),
+            "rank": job.rank(os.environ),
+            "program": sys.argv[0] if getattr(sys, "argv", None) else "",
+            "run": self.config.run,
         })
         self.thread = threading.Thread(target=self._loop, name="ullage", daemon=True)
         self.thread.start()
@@ -167,13 +171,12 @@ class Watcher:
     def _on_uncaught(self, error: Optional[BaseException]) -> None:
         """An error that nobody caught: one of memory gets a recording that has its message."""
         try:
-            if error is None or error is self.handled or not self._mine():
+            found = oomtext.first_of(error)
+            message = oomtext.message_of(found)
+            if found is None or message is None or not self._mine() or self.handled == (id(found), message):
                 return
-            message = oomtext.message_of(error)
-            if message is None:
-                return
-            self.handled = error
-            if self.last_failure_path and not self.unrecorded and oomtext.is_allocators(error):
+            self.handled = id(found), message
+            if self.last_failure_path and not self.unrecorded and oomtext.is_allocators(found):
                 self.dumper.add_message(self.last_failure_path, message)
             else:
                 self._dump("oom", message=message)
@@ -192,12 +195,14 @@ class Watcher:
         request = os.path.join(self.config.folder, f"snap-{self.pid}.json")
         if not os.path.exists(request):
             return
-        with open(request, encoding="utf-8") as f:
-            number = json.load(f).get("id")
-        os.unlink(request)
-        answer: dict[str, Any] = {"id": number, "pid": self.pid, "rank": job.rank(os.environ), "recording": "", "error": ""}
         try:
-            answer["recording"] = self._dump_or_raise("snap")
+            with open(request, encoding="utf-8") as f:
+                number = str(json.load(f)["id"])
+        finally:
+            os.unlink(request)
+        answer = {"id": number, "recording": "", "error": ""}
+        try:
+            answer["recording"] = os.path.basename(self._dump_or_raise("snap"))
         except Exception as e:
             answer["error"] = _why(e)
         self.meeting.tell(f"snapped-{self.pid}.json", answer)
@@ -247,7 +252,8 @@ class Watcher:
     def _end(self) -> None:
         """Runs when the process ends by itself, with whatever error ended it still at hand: Python keeps it in sys.last_value.
 
-        That is why sys.excepthook is left alone: a program may replace it, and what it does there is its own affair.
+        That is why sys.excepthook is left alone: a program may replace it, and what it does there is its own affair. In a child
+        of multiprocessing the error is still on its way up: it is printed once what is due at the end has run.
         """
         try:
             if self.ended or not self._mine():
@@ -257,7 +263,7 @@ class Watcher:
             if self.thread is not None and self.thread is not threading.current_thread():
                 self.thread.join(5.0)
             written = self.dumper.count
-            self._on_uncaught(getattr(sys, "last_value", None))
+            self._on_uncaught(sys.exc_info()[1] or getattr(sys, "last_value", None))
             if self.unrecorded and self.handled is None:
                 self._dump("oom")
             self._safely(self._last_look)

@@ -32,15 +32,19 @@ TEXTS = (
 MAX_CHAIN = 16  # exceptions of a chain that are looked at
 
 
-def message_of(exc: Optional[BaseException]) -> Optional[str]:
-    """The text of the first exception in a chain that means a lack of GPU memory, or None."""
+def first_of(exc: Optional[BaseException]) -> Optional[BaseException]:
+    """The first exception in a chain that means a lack of GPU memory, or None."""
     for _ in range(MAX_CHAIN):
-        if exc is None:
-            return None
-        if is_oom(exc):
-            return f"{type(exc).__name__}: {text_of(exc)}"
+        if exc is None or is_oom(exc):
+            return exc
         exc = exc.__cause__ or (None if exc.__suppress_context__ else exc.__context__)
     return None
+
+
+def message_of(exc: Optional[BaseException]) -> Optional[str]:
+    """The text of the first exception in a chain that means a lack of GPU memory, or None."""
+    found = first_of(exc)
+    return None if found is None else f"{type(found).__name__}: {text_of(found)}"
 
 
 def is_oom(exc: BaseException) -> bool:

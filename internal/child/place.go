@@ -1,0 +1,61 @@
+package child
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Place is the folder for recordings. It is made when the first one is written.
+type Place struct {
+	Dir  string // absolute path
+	made bool   // by Choose, elsewhere than asked for
+}
+
+// Choose returns dir as the place for recordings. Where nothing can be written there, which
+// is better known before the program runs for hours, it makes a folder among the temporary
+// files instead, and returns why as an error beside it; if that cannot be either, the place
+// is dir.
+func Choose(dir string) (Place, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Place{Dir: dir}, err
+	}
+	why := writable(dir)
+	if why == nil {
+		return Place{Dir: dir}, nil
+	}
+	other, err := os.MkdirTemp("", filepath.Base(dir)+"-*")
+	if err != nil {
+		return Place{Dir: dir}, fmt.Errorf("recordings cannot be written: %w; nor elsewhere: %w", why, err)
+	}
+	return Place{Dir: other, made: true}, fmt.Errorf("recordings are written to %s: %w", other, why)
+}
+
+// Close removes the folder if it was made in advance and nothing has come of it.
+func (p Place) Close() {
+	if p.made {
+		_ = os.Remove(p.Dir) // which removes no folder that holds something
+	}
+}
+
+// writable returns nil if files can be made in dir, or dir itself in the nearest folder above
+// that is there. Trying is the only way that is right for every system, user and quota.
+func writable(dir string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && !info.IsDir():
+			return &fs.PathError{Op: "write", Path: at, Err: fmt.Errorf("not a folder")}
+		case err == nil:
+			try, err := os.MkdirTemp(at, ".ullage-*")
+			if err == nil {
+				err = os.Remove(try)
+			}
+			return err
+		case at == filepath.Dir(at):
+			return err
+		}
+	}
+}
