@@ -12,14 +12,26 @@ if TYPE_CHECKING:
 # Public name: the module that has it. What a static checker needs to know of them stands in __init__.pyi.
 _PUBLIC: dict[str, str] = {
     "__version__": "._version",
+    "Growth": "._leaks.growth",
+    "GrowthWarning": "._leaks.growth",
     "measure": "._measure.block",
     "Measurement": "._measure.result",
+    "Release": "._leaks.release",
+    "release": "._leaks.release",
+    "step": "._leaks.watch",
+    "Watch": "._leaks.watch",
+    "watch": "._leaks.watch",
     "Cache": "._pool.cache",
     "Limit": "._pool.limit",
     "Pool": "._pool.pool",
     "PoolInUse": "._pool.errors",
     "PoolOutOfMemory": "._pool.errors",
     "limit": "._pool.limit",
+    "retry_on_oom": "._oom.retry",
+    "RankError": "._oom.ranks",
+    "microbatch": "._oom.microbatch",
+    "find_batch_size": "._oom.batch",
+    "BatchSize": "._oom.batch",
 }
 
 __all__ = sorted(_PUBLIC)
