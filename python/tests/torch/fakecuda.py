@@ -115,6 +115,7 @@ class FakeCuda:
     def _answers(self) -> dict[str, Any]:
         return {
             "is_available": lambda: True, "is_initialized": lambda: True, "device_count": lambda: self.devices, "current_device": lambda: 0,
+            "is_current_stream_capturing": lambda: False,
             "init": lambda: None, "memory_stats": self.stats, "empty_cache": self.empty_cache, "synchronize": self.synchronize,
             "reset_peak_memory_stats": self.reset_peaks, "set_per_process_memory_fraction": self._set_fraction,
             "get_per_process_memory_fraction": lambda device=None: self.fraction,
