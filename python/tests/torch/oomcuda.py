@@ -1,0 +1,31 @@
+"""FakeCuda with what is asked of a device that has failed, and an error state to put it in."""
+from __future__ import annotations
+
+import types
+from typing import Any, Optional
+
+import torch
+from fakecuda import FakeCuda
+
+
+class OomCuda(FakeCuda):
+    """broken is the error that every question to the device's stream then answers with, as one that sticks to the context does."""
+
+    broken: Optional[str] = None
+    capturing = False
+
+    def _query(self) -> bool:
+        if self.broken:
+            raise RuntimeError(self.broken)
+        return True
+
+    def _answers(self) -> dict[str, Any]:
+        return {**super()._answers(), "is_current_stream_capturing": lambda: self.capturing,
+                "current_stream": lambda device=None: types.SimpleNamespace(query=self._query)}
+
+
+def need(kib: int) -> None:
+    """A step that allocates so much, in a frame of its own."""
+    kept = []
+    for _ in range(kib):
+        kept.append(torch.zeros(256))
