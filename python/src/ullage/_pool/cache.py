@@ -18,7 +18,7 @@ ALIGN_BYTES = 512  # as the caching allocator does: what kernels were tried with
 
 @dataclass
 class _Taken:
-    """A piece that was handed out, until its storage dies."""
+    """A piece that was handed out."""
 
     start: int
     storage: Any  # a weak reference to it
@@ -26,25 +26,27 @@ class _Taken:
 
 
 class Cache:
-    """A block of memory for buffers of the same life: made for a request, dropped with it. Pool.cache() makes one.
+    """A block of memory for buffers of the same life: made for a request, gone with it. Pool.cache() makes one.
 
         with cache.request():
             keys = cache.empty(batch, heads, length, dim, dtype=torch.bfloat16)
             ...
 
-    Each tensor is a view of the block, with a storage object of its own, so that it is known whether it or a view of it is still
-    referred to. Taking memory back under such a tensor raises PoolInUse: it would change its values silently. The memory is that
-    of one stream at a time: where requests run on different streams, they wait for one another first.
+    A tensor of it, and every view of that, is valid until its memory is taken back: after that, whatever reads or writes it raises
+    RuntimeError, and says so, rather than meeting the values of another request. What has to last longer is cloned. The memory
+    belongs to one stream at a time: where requests run on different streams, one waits for the other first.
+
+    Needs torch 2.3 or newer. A slab is any tensor, on any device; its memory is the cache's from then on.
     """
 
     def __init__(self, slab: torch.Tensor, name: str = "cache") -> None:
+        if getattr(torch._C, "_set_storage_data_ptr_access_error_msg", None) is None:
+            raise RuntimeError(f"a cache needs torch 2.3 or newer, to tell when memory is used that was taken back: this is {torch.__version__}")
         self.name = name
-        self._slab: Optional[torch.Tensor] = slab.detach().view(torch.uint8).flatten()
+        self._slab: Optional[torch.Tensor] = slab.detach().flatten().view(torch.uint8)
         self.size_bytes = int(self._slab.numel())
         self.high_water_bytes = 0  # the most that was in use
-        self.generation = 0  # counts how often memory was taken back
         self._offset, self._taken, self._lock = 0, list[_Taken](), threading.RLock()
-        self._unfinished: Optional[int] = None  # where requests that failed began
 
     @property
     def used_bytes(self) -> int:
@@ -59,15 +61,15 @@ class Cache:
             slab, start = self._open(), self._offset
             if size_bytes == 0:
                 return torch.empty(size, dtype=kind, device=slab.device)
-            end = start + -(-size_bytes // ALIGN_BYTES) * ALIGN_BYTES
             if start + size_bytes > self.size_bytes:
                 raise self._full(size_bytes)
-            view = dlpack.from_dlpack(dlpack.to_dlpack(slab[start:start + size_bytes])).view(kind).view(size)  # type: ignore[attr-defined]
-            storage: Any = StorageWeakRef(view.untyped_storage())  # type: ignore[no-untyped-call]
+            # By way of DLPack it gets a storage of its own, so that this piece alone can be followed and made invalid.
+            piece = dlpack.from_dlpack(dlpack.to_dlpack(slab[start:start + size_bytes]))  # type: ignore[attr-defined]
+            storage: Any = StorageWeakRef(piece.untyped_storage())  # type: ignore[no-untyped-call]
             self._taken.append(_Taken(start, storage, f"{tuple(size)} {kind}"))
-            self._offset = min(end, self.size_bytes)
+            self._offset = min(start + -(-size_bytes // ALIGN_BYTES) * ALIGN_BYTES, self.size_bytes)
             self.high_water_bytes = max(self.high_water_bytes, self._offset)
-            return view
+            return piece.view(kind).view(size)
 
     def zeros(self, *shape: int, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
         """As empty(), filled with zeros."""
@@ -77,55 +79,47 @@ class Cache:
         """Keys and values of a transformer's layers, each (batch, heads, length, dim) and not filled."""
         return [(self.empty(batch, heads, length, dim, dtype=dtype), self.empty(batch, heads, length, dim, dtype=dtype)) for _ in range(layers)]
 
-    def reset(self) -> None:
-        """Takes everything back. Raises PoolInUse if a tensor of it is still referred to, and changes nothing then."""
+    def reset(self) -> int:
+        """Takes everything back. Returns how many of its tensors are still referred to, and are invalid from now on."""
         with self._lock:
-            self._back_to(0)
-            self._unfinished = None
+            return self._back_to(0)
 
     @contextlib.contextmanager
     def request(self) -> Iterator["Cache"]:
-        """Takes back at the end what was handed out since the beginning; as reset(), if a tensor of it is still referred to.
-
-        After an exception, whose traceback still refers to the tensors, that is done when the next request begins.
-        """
-        with self._lock:
-            if self._unfinished is not None:
-                self._back_to(self._unfinished)
-                self._unfinished = None
-            start = self._offset
+        """Takes back at the end what was handed out since the beginning, also after an exception. Requests can be nested."""
+        start = self._offset
         try:
             yield self
-        except BaseException:
+        finally:
             with self._lock:
-                self._unfinished = start if self._unfinished is None else min(start, self._unfinished)
-            raise
-        with self._lock:
-            self._back_to(start)
+                self._back_to(start)
 
     def close(self) -> None:
-        """Gives the block back to the pool. Raises PoolInUse as reset() does."""
+        """Takes everything back and lets go of the block, which its pool has back when nothing refers to its tensors any more."""
         with self._lock:
-            if self._slab is not None:
-                self._back_to(0)
-                self._slab = None
+            self._back_to(0)
+            self._slab = None
 
     def _open(self) -> torch.Tensor:
         if self._slab is None:
             raise RuntimeError(f"{self.name} is closed")
         return self._slab
 
-    def _back_to(self, start: int) -> None:
-        live = [t for t in self._taken if t.start >= start and not t.storage.expired()]
-        if live:
-            bytes_live = self._offset - min(t.start for t in live)
-            raise errors.PoolInUse(
-                f"{self.name} can't take its memory back: {_units.count(len(live), 'tensor')} of it "
-                f"{'is' if len(live) == 1 else 'are'} still referred to: {', '.join(t.what for t in live[:4])}{', ...' if len(live) > 4 else ''}\n"
-                "hint: drop them, or keep a .clone(), which has memory of its own", bytes_live)
+    def _back_to(self, start: int) -> int:
+        gone = [t for t in self._taken if t.start >= start]
         self._taken = [t for t in self._taken if t.start < start]
-        self._offset = start
-        self.generation += 1
+        self._offset = min(self._offset, start)
+        return sum(self._invalidate(t) for t in gone)
+
+    def _invalidate(self, taken: _Taken) -> bool:
+        """Whether something referred to it."""
+        storage: Any = torch.UntypedStorage._new_with_weak_ptr(taken.storage.cdata)
+        if storage is None:
+            return False
+        torch._C._set_storage_data_ptr_access_error_msg(storage._cdata, (
+            f"this tensor, or what it is a view of, {taken.what}, was in memory that {self.name} has taken back and may have given to another\n"
+            "hint: what has to last longer than a request is kept as a .clone()"))
+        return True
 
     def _full(self, asked_bytes: int) -> errors.PoolOutOfMemory:
         return errors.PoolOutOfMemory(
