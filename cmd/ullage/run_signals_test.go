@@ -5,6 +5,9 @@ package main
 import (
 	"bufio"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -78,6 +81,99 @@ func TestRunForked(t *testing.T) {
 	w = newWatching(t)
 	w.run([]string{"--snapshot-at", "exit"}, w.behave("forked-use")...)
 	w.check([]string{`behave_pid\d+_\d{8}-\d{6}_end`}, []string{"child: 0"}, nil)
+}
+
+// TestRunServed: children of a server that is forked once are watched, however they fail.
+func TestRunServed(t *testing.T) {
+	for _, action := range []string{"served-oom", "served-hidden", "forked-hidden"} {
+		w := newWatching(t)
+		w.run(nil, w.behave(action)...)
+		w.check([]string{`behave_pid\d+_\d{8}-\d{6}_oom`}, []string{"child: 1", verdict}, nil)
+	}
+}
+
+// TestRunExec: a process that becomes another program is watched anew.
+func TestRunExec(t *testing.T) {
+	w := newWatching(t)
+	if code := w.run([]string{"--snapshot-at", "exit"}, w.behave("use", "exec", "use", "oom")...); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	w.check([]string{`behave_pid\d+_\d{8}-\d{6}_end`, `behave_pid\d+_\d{8}-\d{6}_oom`}, []string{verdict}, nil)
+}
+
+// TestRunBrokenPipe: nobody reads what ullage has to say; the program's exit code comes
+// through all the same, and nothing is left behind.
+func TestRunBrokenPipe(t *testing.T) {
+	w := newWatching(t)
+	r, stderr, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := w.command(append([]string{"run", "--out", "out", "--"}, w.behave("use", "survive", "exit-5")...)...)
+	cmd.Stderr = stderr
+	if code := exitOf(t, cmd.Run()); code != 5 {
+		t.Errorf("exit code %d", code)
+	}
+	w.checkGone()
+}
+
+// TestRunClosedStreams: a program without standard streams is watched like any other.
+func TestRunClosedStreams(t *testing.T) {
+	w := newWatching(t)
+	cmd := exec.Command("sh", append([]string{"-c", `exec ullage run --out out -- "$@" <&- >&- 2>&-`, "sh"}, w.behave("use", "oom")...)...)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	if code := exitOf(t, cmd.Run()); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	w.check([]string{`behave_pid\d+_\d{8}-\d{6}_oom`}, nil, nil)
+}
+
+// TestRunNotUTF8: names of the system's own bytes, in the folder for recordings and in the
+// program's arguments.
+func TestRunNotUTF8(t *testing.T) {
+	if runtime.GOOS == "darwin" {
+		return // its file systems take no such names
+	}
+	w := newWatching(t)
+	out := "caf\xe9 'new'"
+	cmd := w.command(append([]string{"run", "--out", out, "--"}, append(w.behave("use", "pause"), "\xff")...)...)
+	pid := w.startPaused(cmd)
+	snap := exec.Command("ullage", "snap", pid)
+	snap.Env = w.env
+	if said, err := snap.CombinedOutput(); err != nil {
+		t.Errorf("snap: %v\n%s", err, said)
+	}
+	w.goOn()
+	_ = cmd.Wait() // no action has such a name
+	found, err := filepath.Glob(filepath.Join(w.dir, out, "behave_pid*_snap.pickle"))
+	if err != nil || len(found) != 1 {
+		t.Errorf("recordings %q, %v", found, err)
+	}
+	if text := w.stderr.String(); !strings.Contains(text, "1 recording in ") || !strings.Contains(text, verdict) || !strings.Contains(text, `/caf\xe9 '\''new'\''/behave_pid`) {
+		t.Errorf("standard error:\n%s", text)
+	}
+}
+
+// TestRunHugeEnvironment: where the system takes no more, the program runs without ullage's
+// part of it.
+func TestRunHugeEnvironment(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // other systems bound the sum, not each variable
+	}
+	w := newWatching(t)
+	const limit = 32 * 4096 // MAX_ARG_STRLEN
+	fake := filepath.Join(treeRoot(t), "python", "tests", "fake")
+	w.env = append(w.env, "PYTHONPATH="+fake+strings.Repeat(":", limit-len(fake)-len("PYTHONPATH=")-20))
+	if code := w.run(nil, w.behave("use", "exit-5")...); code != 5 {
+		t.Errorf("exit code %d", code)
+	}
+	w.check(nil, []string{"warning: the program is not watched: "}, nil)
+	if code := w.run([]string{"--limit", "4GiB"}, w.behave("use")...); code != 126 {
+		t.Errorf("with a limit: exit code %d", code)
+	}
 }
 
 // TestRunPrivate: Python code is run from no folder that another user could write to.

@@ -155,6 +155,9 @@ func TestRun(t *testing.T) {
 		{name: "own excepthook", actions: []string{"replace-excepthook", "use", "hidden"}, code: 1, files: []string{anyPID + "oom"}, prints: []string{"own hook: RuntimeError"}, not: []string{"Traceback"}},
 		{name: "own excepthook, set later", actions: []string{"use", "replace-excepthook", "hidden"}, code: 1, files: []string{anyPID + "oom"}, prints: []string{"own hook: RuntimeError"}, not: []string{"Traceback"}},
 		{name: "in a thread", actions: []string{"oom-in-thread"}, files: []string{anyPID + "oom"}, prints: []string{"Exception in thread"}},
+		{name: "its run's folder is gone", actions: []string{"use", "remove-folder", "subprocess-oom", "oom"}, code: 1, files: []string{anyPID + "oom"}, prints: []string{"child: 1", verdict}, not: []string{"warning"}},
+		{name: "its run's folder is gone at once", actions: []string{"remove-folder", "use"}, prints: []string{"warning: the folder in which the program's processes meet ullage is gone"}},
+		{name: "the clock is set back", actions: []string{"use", "survive", "clock-back", "hidden"}, code: 1, files: []string{anyPID + "oom", anyPID + "oom"}, prints: []string{"ullage: 2 recordings in "}},
 		{name: "another error", actions: []string{"use", "no-such-action"}, code: 1, prints: []string{"KeyError"}, not: []string{"ullage"}},
 
 		{name: "torch is not imported for the program", actions: []string{"print-modules", "use", "print-modules"}, prints: []string{"torch imported: False", "torch imported: True"}},
@@ -183,6 +186,7 @@ func TestRun(t *testing.T) {
 		{name: "fail on, without a recording", flags: []string{"--fail-on", "oom"}, actions: []string{"import"}, code: 1, prints: []string{"ullage: error: --fail-on: no recording was written"}},
 
 		{name: "a spawned child", actions: []string{"spawned-oom"}, files: []string{anyPID + "oom"}, prints: []string{"child: 1"}},
+		{name: "a library ran out in a spawned child", actions: []string{"spawned-hidden"}, files: []string{anyPID + "oom"}, prints: []string{"child: 1"}},
 		{name: "a child of Python's", actions: []string{"use", "subprocess-oom"}, files: []string{anyPID + "oom"}, prints: []string{"child: 1"}},
 		{name: "a rank", env: []string{"RANK=3", "LOCAL_RANK=1", "FAKE_DEVICES=2"}, actions: []string{"use", "oom"}, code: 1, files: []string{`behave_rank3_pid\d+_\d{8}-\d{6}_oom`}},
 	}

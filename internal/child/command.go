@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"syscall"
 )
 
 // Command is a program to run.
@@ -56,6 +57,10 @@ func Run(c Command, signals <-chan os.Signal) (int, error) {
 		}
 	}
 }
+
+// TooLong tells whether a program could not be started because its arguments or its
+// environment are longer than the system takes.
+func TooLong(err error) bool { return errors.Is(err, syscall.E2BIG) }
 
 func startError(name string, err error) error {
 	code := ExitCannotRun

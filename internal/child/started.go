@@ -14,9 +14,10 @@ func startedAt(pid int) (started string, known bool) {
 	if err != nil {
 		return "", false
 	}
-	// See proc_pid_stat(5): the program's name, in brackets, may have spaces and brackets.
+	// See proc_pid_stat(5), fields 3 and 22: the second, the program's name in brackets, may
+	// have spaces and brackets of its own.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	const state, starttime = 3 - 3, 22 - 3
+	const state, starttime = 0, 19
 	if len(fields) <= starttime {
 		return "", false
 	}

@@ -188,6 +188,12 @@ func (r *runner) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 16)
 	defer r.app.Signals(signals, child.Signals()...)()
 	code, err := child.Run(r.command(session), signals)
+	if child.TooLong(err) && session != nil && !r.mustWatch() {
+		r.app.Warn("the program is not watched: its environment is so long that nothing can be added to it")
+		session.Close()
+		session = nil
+		code, err = child.Run(r.command(nil), signals)
+	}
 	if err != nil {
 		if start := new(child.StartError); errors.As(err, &start) {
 			return &programError{start.Code, err}
@@ -199,15 +205,18 @@ func (r *runner) run(ctx context.Context) error {
 	return r.outcome(code, r.after(ctx, session, code == 0))
 }
 
-// open makes the run's folder. Where it cannot be made, the program runs all the same,
-// unwatched (the session is nil), unless the user asked for what only watching gives.
+// mustWatch tells whether the user asked for what only watching gives. Else a program that
+// cannot be watched runs all the same.
+func (r *runner) mustWatch() bool { return r.f.limit != "" || r.f.failOn != "" }
+
+// open makes the run's folder. The session is nil where it cannot be made and need not.
 func (r *runner) open() (*child.Session, error) {
 	session, err := child.Open(child.Bases(r.app.LookupEnv), r.cfg)
 	if err == nil {
 		return session, nil
 	}
 	const hint = "set HOME, XDG_CACHE_HOME or TMPDIR to a folder that only you can write to"
-	if r.f.limit != "" || r.f.failOn != "" {
+	if r.mustWatch() {
 		return nil, withHint(err, hint)
 	}
 	r.app.Warn("the program is not watched: %v; %s", err, hint)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/ullage-dev/ullage/internal/term"
 	"github.com/ullage-dev/ullage/snapshot"
@@ -75,13 +77,27 @@ func plural(n int, noun string) string {
 // pathsOf names the files of a set as arguments: each of few, or else their folder.
 func pathsOf(set snapshot.Set) string {
 	if len(set.Files) > 2 {
-		return filepath.Dir(set.Files[0].Path)
+		return shellWord(filepath.Dir(set.Files[0].Path))
 	}
 	var names []string
 	for _, f := range set.Files {
-		names = append(names, f.Path)
+		names = append(names, shellWord(f.Path))
 	}
 	return strings.Join(names, " ")
+}
+
+// shellWord is a path as it can be pasted into a shell.
+func shellWord(path string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(`/\:._-+=,@%`, r)
+	}
+	switch {
+	case !strings.ContainsFunc(path, func(r rune) bool { return !plain(r) }):
+		return path
+	case runtime.GOOS == "windows":
+		return `"` + path + `"`
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // recordingsOf returns the recordings of one run in a folder, as the files beside them tell:

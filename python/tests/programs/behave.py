@@ -105,6 +105,12 @@ def handle(name):
     signal.signal(getattr(signal, name), handler)
 
 
+def clock_back():
+    """The clock is set back by an hour."""
+    now = time.time
+    time.time = lambda: now() - 3600
+
+
 def pause():
     """Waits to be killed or asked."""
     print("ready", os.getpid(), flush=True)
@@ -126,12 +132,19 @@ ACTIONS = {
     "fork": fork_after_use,
     "forked-oom": lambda: multiprocess("fork", "oom"),
     "forked-use": lambda: multiprocess("fork", "use"),
+    "forked-hidden": lambda: multiprocess("fork", "hidden"),
+    "spawned-hidden": lambda: multiprocess("spawn", "hidden"),
+    "served-oom": lambda: multiprocess("forkserver", "oom"),
+    "served-hidden": lambda: multiprocess("forkserver", "hidden"),
     "spawned-oom": lambda: multiprocess("spawn", "oom"),
     "subprocess-oom": lambda: print("child:", subprocess.run([sys.executable, __file__, "use", "oom"]).returncode),
     "handle-INT": lambda: handle("SIGINT"),
     "handle-TERM": lambda: handle("SIGTERM"),
     "handle-USR1": lambda: handle("SIGUSR1"),
     "pause": pause,
+    "remove-folder": lambda: __import__("shutil").rmtree(os.environ["ULLAGE_RUN"]),
+    "clock-back": clock_back,
+    "exec": lambda: os.execv(sys.executable, [sys.executable, __file__, *sys.argv[sys.argv.index("exec") + 1:]]),
     "kill": lambda: os.kill(os.getpid(), 9),
     "exit-5": lambda: sys.exit(5),
     "print-history": lambda: print("history:", torch()._C.history),
