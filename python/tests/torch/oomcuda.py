@@ -1,7 +1,9 @@
 """FakeCuda with what is asked of a device that has failed, and an error state to put it in."""
 from __future__ import annotations
 
+import logging
 import types
+import unittest
 from typing import Any, Optional
 
 import torch
@@ -22,6 +24,18 @@ class OomCuda(FakeCuda):
     def _answers(self) -> dict[str, Any]:
         return {**super()._answers(), "is_current_stream_capturing": lambda: self.capturing,
                 "current_stream": lambda device=None: types.SimpleNamespace(query=self._query)}
+
+
+class Quiet(unittest.TestCase):
+    """Tests whose warnings are expected, and so are not printed. One thread: the machine has other work."""
+
+    def setUp(self) -> None:
+        torch.set_num_threads(1)
+        logger, nowhere = logging.getLogger("ullage"), logging.NullHandler()
+        logger.addHandler(nowhere)
+        logger.propagate = False
+        self.addCleanup(setattr, logger, "propagate", True)
+        self.addCleanup(logger.removeHandler, nowhere)
 
 
 def need(kib: int) -> None:

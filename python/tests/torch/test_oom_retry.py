@@ -1,23 +1,15 @@
 """retry_on_oom in one process: what it repeats, what it lets go of, and what it leaves alone."""
 import gc
-import logging
 import sys
 import unittest
 import weakref
 
 import torch
 from fakecuda import OutOfMemoryError
-from oomcuda import OomCuda, need
+from oomcuda import OomCuda, Quiet, need
 
 import ullage
 from ullage._oom import failure
-
-
-class Quiet(unittest.TestCase):
-    def setUp(self):
-        logging.getLogger("ullage").addHandler(logging.NullHandler())
-        logging.getLogger("ullage").propagate = False
-        self.addCleanup(setattr, logging.getLogger("ullage"), "propagate", True)
 
 
 class Loop(Quiet):
