@@ -1,0 +1,48 @@
+"""Runs the examples that are written in Python, on a CPU, as a user without a GPU would. On a GPU testdata/gpu/pool_check.py runs them."""
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[3]
+OLD = tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 5)
+
+# What is run, its exit code, and what it prints.
+EXAMPLES = (
+    (["preflight/preflight.py", "2"], 0, ["The step runs.", "`ullage fit` estimates that"]),
+    (["resilient-training/train.py"], 0, ["after 6 steps; evaluated: ", "Without a GPU nothing ran short of memory"]),
+    (["serve-two-models/serve.py"], 0, ["chat:   PoolOutOfMemory: chat is full: 512.00 MiB more asked, 0 B of its 128.00 MiB", "the same as before"]),
+    (["tensor-parallel/tensor_parallel.py", "2"], 0, ["rank 0 of 2      16.0 MiB         0.500", "rank 1 of 2      16.0 MiB         0.500"]),
+    (["checkpointing-and-amp/compare.py"], 0, ["as it is", "checkpointed", "bfloat16 autocast", "both", "not counted"]),
+    (["spawn-workers/spawn.py", "2"], 0, ["rank 0 in process", "rank 1 in process", "trained on the CPU"]),
+)
+# What an older torch can't run says so.
+ON_OLD_TORCH = {
+    "serve-two-models/serve.py": (1, ["a cache needs torch 2.3 or newer"]),
+    "tensor-parallel/tensor_parallel.py": (1, ["torch.distributed.tensor came with torch 2.5; this is 2."]),
+}
+
+
+class Examples(unittest.TestCase):
+    def test_they_run(self):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python" / "src"), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+        for command, code, prints in EXAMPLES:
+            if OLD:
+                code, prints = ON_OLD_TORCH.get(command[0], (code, prints))
+            with self.subTest(command[0]):
+                done = subprocess.run([sys.executable, str(ROOT / "examples" / command[0]), *command[1:]], capture_output=True, text=True, env=environment)
+                said = done.stdout + done.stderr
+                self.assertEqual(done.returncode, code, said)
+                for text in prints:
+                    self.assertIn(text, said)
+
+    def test_none_is_left_out(self):
+        found = {p.relative_to(ROOT / "examples").as_posix() for p in (ROOT / "examples").glob("*/*.py")}
+        self.assertEqual(found, {command[0] for command, _, _ in EXAMPLES})
+
+
+if __name__ == "__main__":
+    unittest.main()
