@@ -15,6 +15,7 @@ func factories() []func(*App) *cobra.Command {
 		newRules,
 		newExplain,
 		newTune,
+		newFit,
 		newRun,
 		newSnap,
 		newCompletion,

@@ -1,0 +1,127 @@
+package child
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// TraceVariable is the environment variable that names the folder of a traced run to the
+// companion.
+const TraceVariable = "ULLAGE_FIT"
+
+// TraceConfig is what the companion has to know to trace a program on a GPU that is not
+// there: docs/formats/trace.md.
+type TraceConfig struct {
+	Steps   int         `json:"steps"`   // optimizer steps after which the program is stopped
+	Calls   int         `json:"calls"`   // calls of a model without gradients after which it is
+	Devices int         `json:"devices"` // how many GPUs the program is shown
+	Device  TraceDevice `json:"device"`
+	Driver  int         `json:"driver"` // version of CUDA that the driver supports: 13000
+}
+
+// TraceDevice is the GPU that the program is shown.
+type TraceDevice struct {
+	Name            string `json:"name"`
+	TotalBytes      int64  `json:"total_bytes"`
+	Major           int    `json:"major"`
+	Minor           int    `json:"minor"`
+	Multiprocessors int    `json:"multiprocessors"`
+	MaxThreads      int    `json:"max_threads_per_multiprocessor"`
+}
+
+// TraceSession is the folder of one traced run.
+type TraceSession struct{ dir string }
+
+// OpenTrace makes the folder in the first of bases that will do. Close removes it.
+func OpenTrace(bases []string, cfg TraceConfig) (*TraceSession, error) {
+	var err error
+	for _, base := range bases {
+		var dir string
+		if dir, err = makeRunFolder(base); err != nil {
+			continue
+		}
+		s := &TraceSession{dir}
+		if err = s.fill(cfg); err == nil {
+			return s, nil
+		}
+		s.Close()
+	}
+	return nil, fmt.Errorf("no private folder for the companion can be made: %w", err)
+}
+
+func (s *TraceSession) fill(cfg TraceConfig) error {
+	if err := writeCompanion(s.site()); err != nil {
+		return err
+	}
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, configFile), text, 0o600)
+}
+
+func (s *TraceSession) site() string { return filepath.Join(s.dir, "site") }
+
+// Close removes the folder.
+func (s *TraceSession) Close() { _ = os.RemoveAll(s.dir) }
+
+// Environ returns environ with what makes Python find the companion and trace.
+func (s *TraceSession) Environ(environ []string) []string {
+	path := s.site()
+	if old := lookup(environ, "PYTHONPATH"); old != "" {
+		path += string(filepath.ListSeparator) + old
+	}
+	return WithEnv(environ, "PYTHONPATH="+path, TraceVariable+"="+s.dir)
+}
+
+// Traces returns the files that traced processes wrote.
+func (s *TraceSession) Traces() []string {
+	files, _ := filepath.Glob(filepath.Join(s.dir, "trace-*.jsonl")) // the pattern is sound
+	return files
+}
+
+// TraceProblem is why a process could not be traced.
+type TraceProblem struct {
+	Kind    string `json:"kind"` // python, torch, wheel or tracer
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// Problems returns what processes said of why they were not traced, each once.
+func (s *TraceSession) Problems() []TraceProblem {
+	files, _ := filepath.Glob(filepath.Join(s.dir, "problem-*.json"))
+	var list []TraceProblem
+	for _, name := range files {
+		var p TraceProblem
+		text, err := readSmall(name)
+		if err == nil && json.Unmarshal(text, &p) == nil && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// Reached tells how far the processes got: Nothing, Python or Torch.
+func (s *TraceSession) Reached() Reached {
+	for _, m := range []struct {
+		at   Reached
+		mark string
+	}{{Torch, "torch"}, {Python, "reported"}} {
+		if _, err := os.Stat(filepath.Join(s.dir, m.mark)); err == nil {
+			return m.at
+		}
+	}
+	return Nothing
+}
+
+// Without returns environ without variables of some names.
+func Without(environ []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return slices.ContainsFunc(names, func(n string) bool { return sameName(n, name) })
+	})
+}

@@ -1,0 +1,316 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ullage-dev/ullage/allocator"
+	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/child"
+	"github.com/ullage-dev/ullage/internal/fit"
+	"github.com/ullage-dev/ullage/internal/report"
+	"github.com/ullage-dev/ullage/internal/timeline"
+	"github.com/ullage-dev/ullage/internal/units"
+)
+
+const fitLong = `Fit runs a program, unmodified, on a machine without a GPU, and predicts the
+peak of its GPU memory: what it will reserve, a limit under which it is safe,
+whose memory it is, and the cards that hold it.
+
+The program sees a CUDA device that is not there. Its CUDA tensors have no
+contents, so it is fast and small, and is stopped after a few optimizer steps;
+models of any size need little main memory. Python with PyTorch 2.10 or newer
+does, a build without CUDA too. What depends on values that only a GPU could
+compute is given a stand-in, and listed.
+
+What the program prints goes to standard error.
+
+  ullage fit -- python train.py --batch 64
+  ullage fit --gpu a100-40 --budget process=38GiB -- python train.py
+  ullage fit --out job.trace -- python train.py
+  ullage fit --trace job.trace --gpu l4`
+
+// fitFlags are the command's flags as they were given.
+type fitFlags struct {
+	gpu          string
+	deviceMemory string
+	steps        int
+	allocConf    string
+	limit        string
+	out          string
+	trace        string
+	budget       string
+	top          int
+	json         bool
+	markdown     bool
+}
+
+const defaultSteps = 3 // the optimizer's state is there in the second; in the third nothing is new
+
+func newFit(app *App) *cobra.Command {
+	var f fitFlags
+	cmd := &cobra.Command{
+		Use:     "fit [flags] -- COMMAND...",
+		Short:   "Predict a program's GPU memory, without a GPU",
+		Long:    fitLong,
+		GroupID: groupRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := newFitter(app, &f, args, cmd.Flags().Changed("alloc-conf"))
+			if err != nil {
+				return err
+			}
+			return r.run(cmd.Context())
+		},
+		DisableFlagsInUseLine: true,
+	}
+	fl := cmd.Flags()
+	fl.SetInterspersed(false) // what follows the command's name is its own
+	fl.StringVar(&f.gpu, "gpu", "h200", "the card: a `name`, or a file with its numbers as JSON")
+	fl.StringVar(&f.deviceMemory, "device-memory", "", "the `size` of the card's memory, in place of the card's own")
+	fl.IntVar(&f.steps, "steps", defaultSteps, "`number` of optimizer steps, or of calls of a model without gradients, after which the program is stopped")
+	fl.StringVar(&f.allocConf, "alloc-conf", "", "`settings` of PyTorch's allocator, in place of the program's own")
+	fl.StringVar(&f.limit, "limit", "", "the `size` that PyTorch may reserve")
+	fl.StringVar(&f.out, "out", "", "keep the trace in this `file`")
+	fl.StringVar(&f.trace, "trace", "", "predict from a trace that --out kept, in a `file`; run nothing")
+	fl.StringVar(&f.budget, "budget", "", "exit with 3 above these `peaks`: process=SIZE, reserved=SIZE, safe=SIZE, allocated=SIZE, by commas")
+	fl.IntVar(&f.top, "top", 5, "`rows` of each list")
+	fl.BoolVar(&f.json, "json", false, "print JSON")
+	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	cmd.MarkFlagsMutuallyExclusive("trace", "out")
+	return cmd
+}
+
+// fitter carries one run of the command.
+type fitter struct {
+	app     *App
+	f       *fitFlags
+	args    []string
+	profile *fit.Profile
+	config  *allocator.Config // nil: the program's own
+	limit   int64
+	budgets []budget
+}
+
+func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error) {
+	r := &fitter{app: app, f: f, args: args}
+	switch {
+	case f.trace == "" && len(args) == 0:
+		return nil, withHint(usageErrorf("a command to run is missing"), "as in: ullage fit -- python train.py")
+	case f.trace != "" && len(args) > 0:
+		return nil, usageErrorf("--trace reads a trace and runs nothing, but a command was given: %s", args[0])
+	case f.steps < 1 || f.steps > 1000:
+		return nil, usageErrorf("--steps: %d is not a number from 1 to 1000", f.steps)
+	}
+	for _, step := range []func() error{r.readCard, r.parseSizes, r.parseBudgets} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	if conf {
+		return r, r.parseConf()
+	}
+	return r, nil
+}
+
+// readCard finds the card, by name or in a file.
+func (r *fitter) readCard() (err error) {
+	if r.profile, err = fit.FindProfile(r.f.gpu); err == nil {
+		return nil
+	}
+	if !strings.ContainsAny(r.f.gpu, `./\`) {
+		return usageErrorf("--gpu: %w", err)
+	}
+	file, _, err := r.app.open(r.f.gpu, r.app.Stdin)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, 1<<20))
+	if err == nil {
+		r.profile, err = fit.ParseProfile(data)
+	}
+	if err != nil {
+		return inputError(fmt.Errorf("%s: %w", r.f.gpu, err))
+	}
+	return nil
+}
+
+func (r *fitter) parseSizes() (err error) {
+	if r.f.deviceMemory != "" {
+		card := *r.profile
+		if card.TotalBytes, err = positiveBytes(r.f.deviceMemory); err != nil {
+			return usageErrorf("--device-memory: %w", err)
+		}
+		r.profile = &card
+	}
+	if r.f.limit != "" {
+		if r.limit, err = positiveBytes(r.f.limit); err != nil {
+			return usageErrorf("--limit: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *fitter) parseConf() error {
+	s, err := allocator.ParseConfig(allocator.Newest, r.f.allocConf)
+	if err != nil {
+		return usageErrorf("--alloc-conf: %w", err)
+	}
+	cfg := s.ForDevice(r.profile.TotalBytes)
+	r.config = &cfg
+	return nil
+}
+
+// fitBudgets are the peaks that a budget may be set for.
+var fitBudgets = []string{"process", "reserved", "safe", "allocated"}
+
+func (r *fitter) parseBudgets() error {
+	for _, b := range list(r.f.budget) {
+		name, size, ok := strings.Cut(b, "=")
+		known := false
+		for _, n := range fitBudgets {
+			known = known || n == name
+		}
+		if !ok || !known {
+			return usageErrorf("--budget: %q is not process=SIZE, reserved=SIZE, safe=SIZE or allocated=SIZE", b)
+		}
+		n, err := units.ParseBytes(size)
+		if err != nil {
+			return usageErrorf("--budget: %w", err)
+		}
+		r.budgets = append(r.budgets, budget{name, n})
+	}
+	return nil
+}
+
+func (r *fitter) run(ctx context.Context) error {
+	trace, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	v, err := r.predict(trace)
+	if err != nil {
+		return err
+	}
+	if r.f.json {
+		err = printJSON(r.app.Stdout, report.NewFitJSON(v))
+	} else {
+		err = report.Fit(r.app.Stdout, r.app.OutLook(), v, r.f.markdown)
+	}
+	if err != nil {
+		return err
+	}
+	for _, b := range v.Budgets {
+		if !b.Kept {
+			return findingErrorf("%s", b.Text())
+		}
+	}
+	return nil
+}
+
+// read takes the trace from a file, or of the program.
+func (r *fitter) read(ctx context.Context) (*fit.Trace, error) {
+	if r.f.trace == "" {
+		return r.record(ctx)
+	}
+	file, _, err := r.app.open(r.f.trace, r.app.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	t, err := fit.Read(&cancelReader{ctx, file}, r.f.trace)
+	return t, inputError(err)
+}
+
+// predict compiles the trace and simulates it.
+func (r *fitter) predict(t *fit.Trace) (*report.Fitting, error) {
+	job, err := fit.Compile(t, r.profile, 0)
+	if errors.Is(err, fit.ErrNoCUDA) {
+		return nil, withHint(inputError(err), "a program that chooses its device by torch.cuda.is_available() would have; ask it for \"cuda\"")
+	}
+	if err != nil {
+		return nil, inputError(err)
+	}
+	p, err := fit.Predict(job, fit.Options{Config: r.config, LimitBytes: r.limit})
+	if err != nil {
+		return nil, inputError(err)
+	}
+	v := &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Notes: notesOf(t)}
+	if v.Cards, err = p.Cards(); err != nil {
+		return nil, err
+	}
+	if v.X, err = r.whose(p); err != nil {
+		return nil, err
+	}
+	r.check(v)
+	return v, nil
+}
+
+// whose explains the predicted recording at its peak.
+func (r *fitter) whose(p *fit.Prediction) (*analyze.Explanation, error) {
+	rec, _ := p.Record()
+	rec.Source.Name = "prediction"
+	tl := timeline.Build(rec, rec.Devices[0])
+	return analyze.Explain(tl, analyze.NewSites(rec), analyze.Options{By: analyze.ByLine, Top: r.f.top, CapacityBytes: p.Job.Profile.TotalBytes})
+}
+
+// check holds the prediction against the budgets.
+func (r *fitter) check(v *report.Fitting) {
+	p := v.Prediction
+	peaks := map[string]int64{"process": p.ProcessBytes, "reserved": p.Best.PeakReserved, "safe": p.Safe, "allocated": p.Best.PeakAllocated}
+	for _, b := range r.budgets {
+		v.Budgets = append(v.Budgets, report.BudgetJSON{
+			File: "prediction", Device: p.Job.Device, Name: b.name, LimitBytes: b.bytes, PeakBytes: peaks[b.name], Kept: peaks[b.name] <= b.bytes,
+		})
+	}
+}
+
+// record runs the program and reads the trace of the process that used the GPU.
+func (r *fitter) record(ctx context.Context) (*fit.Trace, error) {
+	if option := child.ShutsOut(r.args); option != "" {
+		return nil, withHint(fmt.Errorf("python ignores what ullage adds to its path under %s: this program cannot be traced", option), "run it without %s", option)
+	}
+	session, err := child.OpenTrace(child.Bases(r.app.LookupEnv), r.traceConfig())
+	if err != nil {
+		return nil, withHint(err, "set HOME, XDG_CACHE_HOME or TMPDIR to a folder that only you can write to")
+	}
+	defer session.Close()
+	code, err := r.start(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	return r.traced(ctx, session, code)
+}
+
+func (r *fitter) traceConfig() child.TraceConfig {
+	p := r.profile
+	return child.TraceConfig{
+		Steps: r.f.steps, Calls: r.f.steps, Devices: 1, Driver: 13000,
+		Device: child.TraceDevice{Name: p.Device, TotalBytes: p.TotalBytes, Major: p.Major, Minor: p.Minor, Multiprocessors: p.Multiprocessors, MaxThreads: p.MaxThreadsPerMultiprocessor()},
+	}
+}
+
+// start runs the program to its end. Its standard output is not ours: results go there.
+func (r *fitter) start(ctx context.Context, session *child.TraceSession) (int, error) {
+	environ := session.Environ(r.app.Environ())
+	if r.f.allocConf != "" {
+		environ = child.WithEnv(environ, "PYTORCH_ALLOC_CONF="+r.f.allocConf, "PYTORCH_CUDA_ALLOC_CONF="+r.f.allocConf)
+	}
+	signals := make(chan os.Signal, 16)
+	defer r.app.Signals(signals, child.Signals()...)()
+	code, err := child.Run(child.Command{Args: r.args, Environ: environ, Stdin: r.app.stdin, Stdout: r.app.Stderr, Stderr: r.app.Stderr}, signals)
+	if err == nil {
+		return code, ctx.Err()
+	}
+	if start := new(child.StartError); errors.As(err, &start) {
+		return 0, &programError{start.Code, err}
+	}
+	return 0, err
+}

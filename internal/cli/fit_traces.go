@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/ullage-dev/ullage/internal/child"
+	"github.com/ullage-dev/ullage/internal/fit"
+)
+
+// traced reads what the processes of the program wrote, and returns the trace of the one
+// that asked for most memory.
+func (r *fitter) traced(ctx context.Context, session *child.TraceSession, code int) (*fit.Trace, error) {
+	var best *fit.Trace
+	var bestFile string
+	for _, name := range session.Traces() {
+		t, err := readTrace(ctx, name)
+		if err != nil {
+			return nil, inputError(err)
+		}
+		if best == nil || len(t.News) > len(best.News) {
+			best, bestFile = t, name
+		}
+	}
+	if best == nil {
+		return nil, r.whyNoTrace(session, code)
+	}
+	if err := r.keep(bestFile); err != nil {
+		return nil, err
+	}
+	return best, r.judge(best)
+}
+
+func readTrace(ctx context.Context, name string) (*fit.Trace, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return fit.Read(&cancelReader{ctx, file}, name)
+}
+
+// keep copies the trace to where --out says.
+func (r *fitter) keep(name string) error {
+	if r.f.out == "" {
+		return nil
+	}
+	from, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.Create(r.f.out)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
+}
+
+// whyNoTrace says why nothing was traced.
+func (r *fitter) whyNoTrace(session *child.TraceSession, code int) error {
+	for _, p := range session.Problems() {
+		return withHint(errors.New(p.Message), "%s", p.Hint)
+	}
+	ended := ""
+	if code != 0 {
+		ended = fmt.Sprintf("; it ended with exit code %d", code)
+	}
+	switch session.Reached() {
+	case child.Torch:
+		return withHint(fmt.Errorf("the program imported torch, but used no CUDA%s", ended), "fit predicts what is put on \"cuda\"; a program that asks torch.cuda.is_available() is told yes")
+	case child.Python:
+		return fmt.Errorf("the program never imported torch%s", ended)
+	}
+	return withHint(fmt.Errorf("no Python 3.9 or newer started%s", ended), "fit traces Python programs, started as in: ullage fit -- python train.py; options -I, -E and -S keep it out")
+}
+
+// judge tells of a trace that ended otherwise than it should.
+func (r *fitter) judge(t *fit.Trace) error {
+	e := t.End
+	if e == nil {
+		r.app.Warn("the program was killed before it came to the end of a step: what it had asked for by then is predicted")
+		return nil
+	}
+	switch e.Reason {
+	case "error":
+		where := ""
+		if e.Where != "" {
+			where = " at " + e.Where
+		}
+		err := fmt.Errorf("the program failed%s: %s: %s", where, e.Error, e.Message)
+		if e.Fault == "unsupported" {
+			return withHint(err, "this is something that fit cannot do without a GPU; what it can do: docs/fit.md")
+		}
+		return withHint(err, "the error is the program's own; does it run with a GPU?")
+	case "exit":
+		if e.Status != 0 {
+			r.app.Warn("the program ended with status %d before it was stopped", e.Status)
+		}
+	}
+	if e.Steps == 0 && e.Calls == 0 {
+		r.app.Warn("the program ended without an optimizer step, and without a call of a model: only what it did is predicted")
+	}
+	return nil
+}
+
+// notesOf lists what a trace assumes, each kind at each place once.
+func notesOf(t *fit.Trace) []string {
+	var notes []string
+	seen := map[string]bool{}
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Kind != fit.Note {
+			continue
+		}
+		text := t.Texts[e.Text].Text
+		if at := placeOf(t, e.Stack); at != "" {
+			text += " (" + at + ")"
+		}
+		if !seen[text] {
+			seen[text] = true
+			notes = append(notes, text)
+		}
+	}
+	if t.Cut != "" {
+		notes = append(notes, "the trace is not whole: "+t.Cut)
+	}
+	return notes
+}
+
+// placeOf names the innermost line of a stack.
+func placeOf(t *fit.Trace, stack int32) string {
+	if stack < 0 || len(t.Stacks[stack].Frames) == 0 {
+		return ""
+	}
+	f := t.Frames[t.Stacks[stack].Frames[0]]
+	return fmt.Sprintf("%s:%d", base(f.File), f.Line)
+}

@@ -1,0 +1,152 @@
+package fit
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/xi2/xz"
+)
+
+var update = flag.Bool("update", false, "write files that tests compare with")
+
+// measuredRow is a line of testdata/gpu/operators-h200.jsonl.xz: an operator, the form of
+// the call, and what it asked the allocator for. conv_workspace.py describes it.
+type measuredRow struct {
+	kind   string
+	params []any
+	events []int64
+}
+
+const measuredFile = "../../testdata/gpu/operators-h200.jsonl.xz"
+
+// measured calls f with each line of the measurements of a kind.
+func measured(t testing.TB, f func(measuredRow)) {
+	t.Helper()
+	file, err := os.Open(measuredFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := xz.NewReader(bufio.NewReaderSize(file, 1<<20), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var raw []json.RawMessage
+		var row measuredRow
+		if json.Unmarshal(lines.Bytes(), &raw) != nil || len(raw) != 3 {
+			continue // an error, or another form of line
+		}
+		if json.Unmarshal(raw[0], &row.kind) != nil || json.Unmarshal(raw[1], &row.params) != nil || json.Unmarshal(raw[2], &row.events) != nil {
+			continue
+		}
+		f(row)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var modeNames = map[string]convMode{"tf32": convTF32, "f32": convF32, "f16": convF16, "bf16": convBF16}
+
+// measuredConv reads a line about a convolution without other requests than its result
+// and one workspace.
+func measuredConv(row measuredRow) (v convShape, d int, workspace int64, ok bool) {
+	if row.kind != "conv" || len(row.params) != 14 {
+		return v, 0, 0, false
+	}
+	d = slices.Index([]string{"f", "d", "w"}, row.params[0].(string))
+	v.mode, v.nhwc = modeNames[row.params[1].(string)], row.params[2] == "nhwc"
+	n := make([]int64, 11)
+	for i := range n {
+		n[i] = int64(row.params[3+i].(float64))
+	}
+	v.n, v.c, v.h, v.w, v.k, v.r, v.s, v.stride, v.pad, v.dilation, v.groups = n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]
+	v.output()
+	switch {
+	case d < 0:
+		return v, d, 0, false
+	case len(row.events) == 1 && row.events[0] > 0:
+		return v, d, 0, true
+	case len(row.events) == 3 && row.events[0] > 0 && row.events[1] > 0 && row.events[2] == -2:
+		return v, d, row.events[1], true
+	}
+	return v, d, 0, false
+}
+
+// measuredLayers reads all convolutions of the measurements.
+func measuredLayers(t testing.TB) []convLayer {
+	byKey := map[convKey]*convLayer{}
+	measured(t, func(row measuredRow) {
+		v, d, ws, ok := measuredConv(row)
+		if !ok {
+			return
+		}
+		l := byKey[v.key()]
+		if l == nil {
+			l = &convLayer{convShape: v}
+			l.n, l.p, l.q = 0, 0, 0
+			byKey[v.key()] = l
+		}
+		i := slices.IndexFunc(l.cases, func(c convCase) bool { return c.n == v.n })
+		if i < 0 {
+			i = len(l.cases)
+			l.cases = append(l.cases, convCase{v.n, [3]int64{-1, -1, -1}})
+		}
+		l.cases[i].workspace[d] = ws
+	})
+	var layers []convLayer
+	for _, l := range byKey {
+		slices.SortFunc(l.cases, func(a, b convCase) int { return cmp.Compare(a.n, b.n) })
+		layers = append(layers, *l)
+	}
+	slices.SortFunc(layers, func(a, b convLayer) int {
+		if o := cmp.Compare(a.mode, b.mode); o != 0 {
+			return o
+		}
+		x, y := a.convFields(), b.convFields()
+		for i := range x {
+			if o := cmp.Compare(*x[i], *y[i]); o != 0 {
+				return o
+			}
+		}
+		return cmp.Compare(truth(a.nhwc), truth(b.nhwc))
+	})
+	return layers
+}
+
+func TestConvTableIsWhatWasMeasured(t *testing.T) {
+	var want bytes.Buffer
+	if err := writeConvTable(&want, measuredLayers(t)); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("convolutions.bin.gz", want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(want.Bytes(), convBytes) {
+		t.Fatalf("convolutions.bin.gz is not what %s gives: make it anew with -update", measuredFile)
+	}
+	layers, err := readConvTable(convBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := 0
+	for i := range layers {
+		cases += len(layers[i].cases)
+	}
+	if cases < 20_000 {
+		t.Errorf("%d layers with %d cases", len(layers), cases)
+	}
+	t.Logf("%d layers with %d cases in %d bytes", len(layers), cases, len(convBytes))
+}

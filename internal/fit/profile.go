@@ -1,0 +1,134 @@
+package fit
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Profile is what is known of a GPU. Sizes are bytes.
+type Profile struct {
+	Name            string  `json:"name"`   // as --gpu takes it
+	Device          string  `json:"device"` // as CUDA names it
+	Origin          string  `json:"origin"` // Measured or Published
+	Source          string  `json:"source"` // where the numbers are from
+	TotalBytes      int64   `json:"total_bytes"`
+	Major           int     `json:"major"`
+	Minor           int     `json:"minor"`
+	Multiprocessors int     `json:"multiprocessors"`
+	MaxThreads      int     `json:"max_threads_per_multiprocessor"`
+	Context         Context `json:"context"`
+}
+
+// Context is what a process takes of a card outside of the caching allocator, in bytes.
+type Context struct {
+	BaseBytes   int64 `json:"base_bytes"`   // CUDA itself and PyTorch's kernels
+	CuBLASBytes int64 `json:"cublas_bytes"` // more once it is loaded
+	CuDNNBytes  int64 `json:"cudnn_bytes"`
+	NCCLBytes   int64 `json:"nccl_bytes"`   // with one communicator
+	SpreadBytes int64 `json:"spread_bytes"` // how far the sum may be off, either way
+}
+
+// Origins of a profile.
+const (
+	Measured  = "measured"
+	Published = "published"
+)
+
+// Bytes returns what the process takes with the libraries that it uses.
+func (c Context) Bytes(used Libraries) int64 {
+	n := c.BaseBytes
+	if used.CuBLAS {
+		n += c.CuBLASBytes
+	}
+	if used.CuDNN {
+		n += c.CuDNNBytes
+	}
+	if used.NCCL {
+		n += c.NCCLBytes
+	}
+	return n
+}
+
+// RoomBytes returns what is left of the card for the caching allocator.
+func (p *Profile) RoomBytes(used Libraries) int64 {
+	return max(0, p.TotalBytes-p.Context.Bytes(used)-p.Context.SpreadBytes)
+}
+
+// MaxThreadsPerMultiprocessor is how many threads one multiprocessor holds.
+func (p *Profile) MaxThreadsPerMultiprocessor() int {
+	switch {
+	case p.MaxThreads > 0:
+		return p.MaxThreads
+	case p.Major == 7 && p.Minor == 5:
+		return 1024
+	case p.Major == 8 && p.Minor != 0, p.Major == 12:
+		return 1536
+	}
+	return 2048
+}
+
+//go:embed profiles.json
+var profilesText []byte
+
+// Profiles returns all cards that are known, the largest first.
+var Profiles = sync.OnceValue(func() []*Profile {
+	var list []*Profile
+	if err := json.Unmarshal(profilesText, &list); err != nil {
+		panic(err) // embedded: a test reads it
+	}
+	slices.SortStableFunc(list, func(a, b *Profile) int { return int((b.TotalBytes - a.TotalBytes) >> 20) })
+	return list
+})
+
+// FindProfile returns the card of a name, in any case and with or without hyphens and
+// blanks.
+func FindProfile(name string) (*Profile, error) {
+	want := plainName(name)
+	var names []string
+	for _, p := range Profiles() {
+		if plainName(p.Name) == want || plainName(p.Device) == want {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return nil, fmt.Errorf("no card is known by the name %q: expected a file, or one of %s", name, strings.Join(names, ", "))
+}
+
+func plainName(s string) string {
+	s = strings.ToLower(s)
+	for _, cut := range []string{"nvidia", "geforce", "tesla", "-", " ", "_"} {
+		s = strings.ReplaceAll(s, cut, "")
+	}
+	return s
+}
+
+// ParseProfile reads a card from JSON, in the form of profiles.json.
+func ParseProfile(data []byte) (*Profile, error) {
+	p := new(Profile)
+	if err := json.Unmarshal(data, p); err != nil {
+		return nil, err
+	}
+	return p, p.check()
+}
+
+func (p *Profile) check() error {
+	switch {
+	case p.Name == "":
+		return errors.New("a profile without a name")
+	case p.TotalBytes <= 0 || p.TotalBytes > unbounded:
+		return fmt.Errorf("profile %s: total_bytes of %d", p.Name, p.TotalBytes)
+	case p.Multiprocessors <= 0 || p.Multiprocessors > 4096:
+		return fmt.Errorf("profile %s: %d multiprocessors", p.Name, p.Multiprocessors)
+	case p.Major < 5 || p.Major > 99 || p.Minor < 0 || p.Minor > 9:
+		return fmt.Errorf("profile %s: compute capability %d.%d: expected 5.0 or higher", p.Name, p.Major, p.Minor)
+	case p.Context.BaseBytes < 0 || p.Context.BaseBytes >= p.TotalBytes:
+		return fmt.Errorf("profile %s: a context of %d bytes", p.Name, p.Context.BaseBytes)
+	}
+	return nil
+}

@@ -1,0 +1,4 @@
+package fit
+
+// recurrentRecipes are cuDNN's LSTM, GRU and RNN.
+var recurrentRecipes = map[string]recipe{}

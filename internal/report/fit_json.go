@@ -1,0 +1,92 @@
+package report
+
+import "github.com/ullage-dev/ullage/internal/fit"
+
+// FitJSON is what fit prints under --json. Amounts are bytes; lists are never null.
+type FitJSON struct {
+	GPU                string       `json:"gpu"`
+	Torch              string       `json:"torch"`
+	AllocConf          string       `json:"alloc_conf"`
+	LimitBytes         *int64       `json:"limit_bytes"` // of reserved memory, that the program or the user set
+	Fits               bool         `json:"fits"`
+	FitsSafely         bool         `json:"fits_safely"`
+	FailedRequestBytes *int64       `json:"failed_request_bytes"`
+	PeakRequestedBytes int64        `json:"peak_requested_bytes"`
+	PeakAllocatedBytes int64        `json:"peak_allocated_bytes"`
+	PeakReservedBytes  int64        `json:"peak_reserved_bytes"`
+	SafeBytes          int64        `json:"safe_bytes"` // the limit on reserved memory under which the job is expected to live
+	ContextBytes       int64        `json:"context_bytes"`
+	ProcessBytes       int64        `json:"process_bytes"`
+	SafeProcessBytes   int64        `json:"safe_process_bytes"`
+	Margins            []MarginJSON `json:"margins"` // what safe_bytes is made of beyond peak_reserved_bytes
+	Terms              []TermJSON   `json:"terms"`   // what operators take for themselves
+	MeasuredConvs      int          `json:"convolutions_measured"`
+	EstimatedConvs     int          `json:"convolutions_estimated"`
+	Steps              int          `json:"steps"`
+	Calls              int          `json:"calls"`
+	Stopped            string       `json:"stopped"` // why the trace ends
+	Cards              []CardJSON   `json:"cards"`
+	Memory             *DeviceJSON  `json:"memory"` // whose it is at the peak, as explain prints it
+	Budgets            []BudgetJSON `json:"budgets"`
+	Notes              []string     `json:"notes"`
+}
+
+// MarginJSON is a part of the safe bound.
+type MarginJSON struct {
+	Why   string `json:"why"`
+	Bytes int64  `json:"bytes"`
+}
+
+// TermJSON is what operators took for themselves for one reason.
+type TermJSON struct {
+	Term         string `json:"term"`
+	Requests     int    `json:"requests"`
+	LargestBytes int64  `json:"largest_bytes"`
+}
+
+// CardJSON is how the job does on a card.
+type CardJSON struct {
+	Name       string `json:"name"`
+	Origin     string `json:"origin"`
+	TotalBytes int64  `json:"total_bytes"`
+	RoomBytes  int64  `json:"room_bytes"`
+	Fits       bool   `json:"fits"`
+	FitsSafely bool   `json:"fits_safely"`
+	SpareBytes int64  `json:"spare_bytes"`
+	Retries    int    `json:"alloc_retries"`
+}
+
+// NewFitJSON makes the JSON form of a prediction.
+func NewFitJSON(v *Fitting) FitJSON {
+	p, j := v.Prediction, v.Prediction.Job
+	out := FitJSON{
+		GPU: j.Profile.Name, Torch: j.Trace.Meta.Torch, AllocConf: j.Trace.Meta.AllocConf, LimitBytes: positive(p.Limit),
+		Fits: p.Fits.Failed == nil, FitsSafely: p.Fits.Failed == nil && p.SafeProcess <= j.Profile.TotalBytes,
+		PeakRequestedBytes: p.Best.PeakRequested, PeakAllocatedBytes: p.Best.PeakAllocated, PeakReservedBytes: p.Best.PeakReserved,
+		SafeBytes: p.Safe, ContextBytes: p.ContextBytes, ProcessBytes: p.ProcessBytes, SafeProcessBytes: p.SafeProcess,
+		Margins: []MarginJSON{}, Terms: []TermJSON{}, Cards: []CardJSON{}, Budgets: append([]BudgetJSON{}, v.Budgets...), Notes: append([]string{}, v.Notes...),
+		MeasuredConvs: j.Exact, EstimatedConvs: j.Guesses,
+	}
+	if f := p.Fits.Failed; f != nil {
+		out.FailedRequestBytes = positive(f.Err.RequestedBytes)
+	}
+	if e := j.Trace.End; e != nil {
+		out.Steps, out.Calls, out.Stopped = e.Steps, e.Calls, e.Reason
+	}
+	for _, m := range p.Why {
+		out.Margins = append(out.Margins, MarginJSON{m.Text, m.Bytes})
+	}
+	for t, use := range j.Terms {
+		if use.Requests > 0 {
+			out.Terms = append(out.Terms, TermJSON{fit.Term(t).String(), use.Requests, use.Largest})
+		}
+	}
+	for _, c := range v.Cards {
+		out.Cards = append(out.Cards, CardJSON{c.Profile.Name, c.Profile.Origin, c.Profile.TotalBytes, c.Room, c.Lives(), c.Safe, c.Spare, c.Run.Retries})
+	}
+	if v.X != nil {
+		memory := NewDeviceJSON(v.X)
+		out.Memory = &memory
+	}
+	return out
+}
