@@ -1,23 +1,34 @@
-"""Finds out on a GPU what ullage.Pool rests on: how PyTorch's private pools route, refuse, keep and return memory.
+"""Finds out on a GPU what ullage.Pool rests on, and whether it does what it says.
 
 usage: pool_check.py [CASE ...]
 
-Needs one GPU and torch 2.6 or newer, and nothing of this project. Prints one JSON object a case; a case that fails prints its
-error and the next one runs. Cases that could hang run in a process of their own with a deadline.
+Cases case_* ask PyTorch: how its private pools route, refuse, keep and return memory. Cases show_* ask the package: limits, reserves,
+isolation, backward passes, threads, caches, and the examples. `show_` means all of these. Needs one GPU, of 16 GiB or
+more, and torch 2.8 or newer; two GPUs for tensor parallelism. Prints one JSON object a case; a case that fails prints its error and
+the next one runs. Cases that could hang run in a process of their own with a deadline.
+
+The file is long because each case stands for itself, so that one can be read and run without the others.
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import json
 import os
+import statistics
 import subprocess
 import sys
 import threading
 import time
 import traceback
+from pathlib import Path
 
 import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python" / "src"))
+import ullage  # noqa: E402  (of this tree)
 
 MIB = 1 << 20
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
@@ -204,7 +215,8 @@ def routed(single_threaded, checkpoint=None, stream_filter=False):
     grads = sum(p.grad.numel() * 4 for p in model.parameters())
     in_pool = {id(p): any(s["address"] <= p.grad.data_ptr() < s["address"] + s["total_size"] for s in c.pool.snapshot()) for p in model.parameters()}
     return {"pool_reserved": c.held()["reserved"] // MIB, "outside_growth": (torch.cuda.memory_reserved() - before - c.used) // MIB, "grad_mib": grads // MIB,
-            "grads_in_pool": sum(in_pool.values()), "grads": len(in_pool), "hook_thread": sorted(names), "segment_threads": sorted(c.threads), "was_multithreaded": was}
+            "grads_in_pool": sum(in_pool.values()), "grads": len(in_pool), "hook_thread": sorted(names), "segment_threads": sorted(c.threads),
+            "was_multithreaded": was}
 
 
 def case_backward():
@@ -532,9 +544,347 @@ def case_exit_with_pool():
     return in_process("sub_exit_with_pool")
 
 
+# --- the package
+
+WIDTH, HEADS, LAYERS = 2048, 16, 24
+
+
+class Decoder(torch.nn.Module):
+    """A transformer's decoder as far as memory is concerned: weights, and keys and values that a request brings."""
+
+    def __init__(self, layers=LAYERS, width=WIDTH, heads=HEADS):
+        super().__init__()
+        self.heads, self.dim = heads, width // heads
+        self.qkv = torch.nn.ModuleList(torch.nn.Linear(width, 3 * width, device="cuda", dtype=torch.bfloat16) for _ in range(layers))
+        self.mlp = torch.nn.ModuleList(torch.nn.Linear(width, width, device="cuda", dtype=torch.bfloat16) for _ in range(layers))
+
+    def forward(self, x, kv, at):
+        batch, length, width = x.shape
+        for qkv, mlp, (keys, values) in zip(self.qkv, self.mlp, kv):
+            q, k, v = qkv(x).view(batch, length, 3, self.heads, self.dim).permute(2, 0, 3, 1, 4)
+            keys[:, :, at:at + length], values[:, :, at:at + length] = k, v
+            seen = keys[:, :, :at + length], values[:, :, :at + length]
+            x = x + mlp(torch.nn.functional.scaled_dot_product_attention(q, *seen).transpose(1, 2).reshape(batch, length, width))
+        return x
+
+    @torch.inference_mode()
+    def answer(self, make, batch, length, tokens=4):
+        """A request: its caches, its prompt, a few tokens. Returns milliseconds and a number that depends on all of it."""
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        kv = [(make(batch, self.heads, length, self.dim), make(batch, self.heads, length, self.dim)) for _ in self.qkv]
+        x = torch.full((batch, length - tokens, self.heads * self.dim), 0.01, device="cuda", dtype=torch.bfloat16)
+        x = self(x, kv, 0)[:, -1:]
+        for i in range(tokens):
+            x = self(x, kv, length - tokens + i)
+        value = float(x.float().mean())
+        return (time.perf_counter() - start) * 1e3, value
+
+
+def plain(*shape):
+    return torch.empty(shape, dtype=torch.bfloat16, device="cuda")
+
+
+def spread(ms):
+    return {"median_ms": round(statistics.median(ms), 2), "p95_ms": round(sorted(ms)[int(len(ms) * 0.95)], 2), "max_ms": round(max(ms), 2), "of": len(ms)}
+
+
+def state(pool):
+    return {"reserved": pool.reserved_bytes // MIB, "allocated": pool.allocated_bytes // MIB}
+
+
+def show_limit_and_reserve():
+    before = gpu()["used"]
+    start = time.perf_counter()
+    pool = ullage.Pool(limit=1024 * MIB, reserve=512 * MIB, name="p")
+    out = {"made_in_ms": (time.perf_counter() - start) * 1e3, "driver_gave": (gpu()["used"] - before) // MIB, "taken": state(pool)}
+    torch.cuda.empty_cache()
+    out["oom_outside"] = attempt(lambda: empty(1 << 20)).get("raised")
+    out["kept"] = state(pool)
+    kept = [pool.run(empty, n) for n in (200, 100, 50, 12, 1)]
+    out["from_the_reserve"] = state(pool)
+    out["over"] = attempt(lambda: pool.run(empty, 600))
+    kept.append(pool.run(empty, 510))
+    kept.append(pool.run(empty, 2))
+    out["to_the_limit"] = [pool.limit_bytes - pool.reserved_bytes, attempt(lambda: kept.append(pool.run(empty, 512))).get("raised"), state(pool)]
+    out["close_with_tensors"] = attempt(pool.close)
+    kept.clear()
+    a = torch.ones(512, 512, device="cuda")
+    thread = threading.Thread(target=lambda: pool.run(lambda: a @ a))  # a new thread's cuBLAS workspace is in the pool
+    thread.start()
+    thread.join()
+    out["in_a_workspace"] = pool.allocated_bytes
+    pool.close()
+    out["matmul_after_close"] = float((a @ a)[0, 0])
+    del a
+    out["close_left"] = (gpu()["used"] - before) // MIB
+    return out
+
+
+def show_isolation():
+    """Two models, two threads: one asks too much all the time. Are the other's answers the same bit by bit, and as fast?"""
+    pools = [ullage.Pool(limit=3 << 30, reserve=2 << 30, name=n) for n in ("greedy", "other")]
+    models = [p.run(Decoder, 4) for p in pools]
+    _, first = pools[1].run(models[1].answer, plain, 4, 1024)
+
+    def other(n):
+        got = [pools[1].run(models[1].answer, plain, 4, 1024) for _ in range(n)]
+        return spread([ms for ms, _ in got]), all(value == first for _, value in got)
+
+    alone, stop, failures = other(50), threading.Event(), []
+
+    def greedy():
+        while not stop.is_set():
+            failures.append(attempt(lambda: pools[0].run(models[0].answer, plain, 64, 16384))["raised"])
+            time.sleep(0.02)
+
+    before = state(pools[1])
+    thread = threading.Thread(target=greedy)
+    thread.start()
+    beside = other(50)
+    stop.set()
+    thread.join()
+    out = {"alone": alone, "beside_one_that_runs_out": beside, "times_it_ran_out": len(failures), "as": sorted(set(failures))}
+    out["memory_before_and_after"] = [before, state(pools[1])]
+    out["the_greedy_one_afterwards"] = attempt(lambda: pools[0].run(models[0].answer, plain, 4, 1024)[1] is not None)
+    out["the_greedy_ones_memory"] = state(pools[0])
+    del models
+    for p in pools:
+        p.close()
+    return out
+
+
+def show_backward():
+    """Training steps in a pool and outside: where memory goes, and what it costs that backward runs in the calling thread."""
+    out = {}
+    for name, width, batch in (("small kernels", 64, 32), ("large kernels", 2048, 2048)):
+        def train(steps):
+            torch.manual_seed(0)
+            model = torch.nn.Sequential(*[m for _ in range(16) for m in (torch.nn.Linear(width, width), torch.nn.GELU())]).cuda()
+            optimizer = torch.optim.AdamW(model.parameters())
+            x, times = torch.randn(batch, width, device="cuda"), []
+            for _ in range(steps):
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                optimizer.zero_grad()
+                model(x).square().mean().backward()
+                optimizer.step()
+                torch.cuda.synchronize()
+                times.append((time.perf_counter() - start) * 1e3)
+            return spread(times[5:]), float(model(x).sum())
+
+        outside = train(45)
+        pool = ullage.Pool(limit=4 << 30)
+        before = torch.cuda.memory_reserved() - pool.reserved_bytes
+        inside = pool.run(train, 45)
+        out[name] = {"outside": outside[0], "inside": inside[0], "same_result": outside[1] == inside[1], "pool": state(pool),
+                     "grew_outside": torch.cuda.memory_reserved() - pool.reserved_bytes - before}
+        gc.collect()
+        pool.close()
+    return out
+
+
+def sub_threads():
+    """Four threads fill, overfill, close and make pools; others read counters, free tensors and collect garbage meanwhile."""
+    stop, rounds, errors = threading.Event(), [0] * 4, []
+
+    def work(i):
+        try:
+            while not stop.is_set():
+                pool = ullage.Pool(limit=200 * MIB, reserve=64 * MIB)
+                with pool:
+                    kept = [empty(2 + i) for _ in range(20)]
+                if "raised" not in attempt(lambda: pool.run(empty, 500)) or pool.reserved_bytes > pool.limit_bytes:
+                    errors.append("limit passed")
+                del kept
+                pool.close()
+                rounds[i] += 1
+        except BaseException:  # noqa: BLE001
+            errors.append(traceback.format_exc()[-500:])
+
+    def disturb():
+        while not stop.is_set():
+            torch.cuda.memory_stats()
+            junk = [torch.empty(1000, device="cuda") for _ in range(20)]
+            del junk
+            gc.collect(0)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)] + [threading.Thread(target=disturb)]
+    for t in threads:
+        t.start()
+    time.sleep(6)
+    stop.set()
+    for t in threads:
+        t.join()
+    return {"rounds": rounds, "errors": errors[:3]}
+
+
+def show_threads():
+    return in_process("sub_threads", 40)
+
+
+def show_nesting_and_graphs():
+    one, two = ullage.Pool(limit=512 * MIB), ullage.Pool(limit=512 * MIB)
+    with one:
+        kept = [empty(10)]
+        with two, one, two:
+            kept.append(empty(40))
+        kept.append(empty(20))
+    out = {"nested": [state(one), state(two)]}
+    x = torch.randn(1024, 1024, device="cuda")
+    torch.cuda.synchronize()
+    for name in ("in_the_block", "given_the_pool"):
+        def capture():
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, **({"pool": one.id} if name == "given_the_pool" else {})):
+                y = (x @ x).relu()
+            graph.replay()
+            torch.cuda.synchronize()
+            return float((y - (x @ x).relu()).abs().max()), graph
+
+        before = one.reserved_bytes
+        got = attempt(lambda: str((one.run(capture) if name == "in_the_block" else capture())[0]))
+        out[name] = [got, (one.reserved_bytes - before) // MIB]
+    kept.clear()
+    gc.collect()
+    out["close"] = [attempt(one.close), attempt(two.close)]
+    return out
+
+
+def sub_first_plain():
+    return first_response(False)
+
+
+def sub_first_cache():
+    return first_response(True)
+
+
+def first_response(cached):
+    """In a process of its own, with kernels and libraries loaded by a short request: the first long one, and those after it."""
+    pool = ullage.Pool(limit=16 << 30)
+    model = pool.run(Decoder)
+    size = 2 * LAYERS * 8 * HEADS * 4096 * (WIDTH // HEADS) * 2
+    cache = pool.cache(size) if cached else None
+    pool.run(model.answer, plain, 1, 64)
+
+    def request(length):
+        with pool:
+            if cache is None:
+                return model.answer(plain, 8, length)[0]
+            with cache.request():
+                return model.answer(lambda *shape: cache.empty(*shape, dtype=torch.bfloat16), 8, length)[0]
+
+    times = [request(4096) for _ in range(21)]
+    return {"cache_mib": size // MIB, "first_ms": round(times[0], 2), "later": spread(times[1:]), "reserved": pool.reserved_bytes // MIB}
+
+
+def show_first_response():
+    return {"plain": in_process("sub_first_plain", 60), "cache": in_process("sub_first_cache", 60)}
+
+
+def show_requests_of_many_lengths():
+    """Under a limit not much above what the longest request takes: what differing sizes do to the caching allocator, and to a cache."""
+    size, lengths = 2 * LAYERS * 8 * HEADS * 4096 * (WIDTH // HEADS) * 2, [512 + (i * 977) % 3585 for i in range(40)]
+    out = {}
+    for name in ("plain", "cache"):
+        torch.cuda.empty_cache()
+        model = Decoder()
+        with ullage.limit(torch.cuda.memory_reserved() + size + (3 << 30)):
+            cache = ullage.Cache(torch.empty(size, dtype=torch.uint8, device="cuda")) if name == "cache" else None
+            make = plain if cache is None else lambda *shape: cache.empty(*shape, dtype=torch.bfloat16)
+            model.answer(plain, 1, 64)
+            before, times, failed = torch.cuda.memory_stats(), [], 0
+            for length in lengths:
+                try:
+                    with cache.request() if cache else contextlib.nullcontext():
+                        times.append(model.answer(make, 8, length)[0] / length * 1000)
+                except torch.cuda.OutOfMemoryError:
+                    failed += 1
+            after = torch.cuda.memory_stats()
+            out[name] = {"ms_per_1000_tokens": spread(times), "out_of_memory": failed, "flushes": after["num_alloc_retries"] - before["num_alloc_retries"],
+                         "driver_allocations": after["num_device_alloc"] - before["num_device_alloc"]}
+        del model, cache, make
+    return out
+
+
+def show_cache_is_checked():
+    pool = ullage.Pool(limit=64 * MIB)
+    cache = pool.cache(32 * MIB)
+    with cache.request():
+        x = cache.empty(1024, 1024).fill_(1)
+        view, copy = x[3].t(), x.clone()
+    with cache.request():
+        y = cache.empty(1024, 1024).fill_(2)
+        used = {name: attempt(fn).get("text", "not noticed")[:60] for name, fn in (
+            ("add", lambda: x + 1), ("matmul", lambda: x @ x), ("view", lambda: view * 2), ("to cpu", lambda: x.cpu()), ("item", lambda: x[0, 0].item()))}
+        out = {"used": used, "copy_intact": bool((copy == 1).all()), "other_intact": bool((y == 2).all())}
+    start = time.perf_counter()
+    for _ in range(1000):
+        with cache.request():
+            cache.empty(16, 16)
+    out["us_per_request_of_one"] = (time.perf_counter() - start) * 1e3
+    del x, y, view
+    pool.close()
+    return out
+
+
+def show_limit():
+    before = torch.cuda.memory_reserved()
+    held = ullage.limit(before + 100 * MIB)
+    out = {"fits_exactly": attempt(lambda: empty(100).numel()), "one_more": attempt(lambda: [empty(100), torch.empty(1, device="cuda")]).get("raised")}
+    out["process_uses_beyond_the_limit"] = (gpu()["used"] - before - 100 * MIB) // MIB
+    held.restore()
+    out["restored"] = attempt(lambda: empty(300).numel())
+    return out
+
+
+def sub_exit():
+    """A process that ends with pools open, tensors in them, inside a block."""
+    global LEFT
+    pool = ullage.Pool(limit=512 * MIB, reserve=64 * MIB)
+    pool.__enter__()
+    LEFT = pool, empty(50), pool.cache(16 * MIB).empty(100)
+    return state(pool)
+
+
+def show_exit():
+    return in_process("sub_exit")
+
+
+def sub_settings():
+    pool = ullage.Pool(limit=512 * MIB, reserve=64 * MIB)
+    now = settings()
+    return {"pool": state(pool), "settings": now.get("PYTORCH_CUDA_ALLOC_CONF"), "gc": now.get("garbage_collection_threshold"),
+            "over": attempt(lambda: pool.run(empty, 600)).get("raised")}
+
+
+def show_settings():
+    return {conf: in_process("sub_settings", PYTORCH_CUDA_ALLOC_CONF=conf) for conf in (
+        "garbage_collection_threshold:0.8,roundup_power2_divisions:4", "expandable_segments:True", "backend:cudaMallocAsync", "max_split_size_mb:64")}
+
+
+def show_examples():
+    torch.cuda.empty_cache()
+    out = {}
+    for path in sorted((ROOT / "examples").glob("*/*.py")):
+        if path.parent.name in ("tensor-parallel", "spawn-workers"):
+            arguments = [str(min(2, torch.cuda.device_count()))]
+        else:
+            arguments = []
+        start = time.monotonic()
+        try:
+            done = subprocess.run([sys.executable, str(path), *arguments], capture_output=True, text=True, timeout=120,
+                                  env={**os.environ, "PYTHONPATH": str(ROOT / "python" / "src")})
+            out[path.parent.name] = {"rc": done.returncode, "seconds": round(time.monotonic() - start, 1), "out": done.stdout.splitlines()[-30:],
+                                     "err": done.stderr.splitlines()[-6:] if done.returncode else []}
+        except subprocess.TimeoutExpired:
+            out[path.parent.name] = {"hangs": True}
+    return out
+
+
 def main():
-    wanted = sys.argv[1:] or [n for n in globals() if n.startswith("case_")]
-    for name in wanted:
+    wanted = sys.argv[1:] or ["case_", "show_"]
+    for name in [n for n in globals() if n in wanted or n.startswith(tuple(w for w in wanted if w.endswith("_")))]:
         start = time.monotonic()
         try:
             line = {"case": name, **globals()[name]()}

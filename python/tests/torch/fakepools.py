@@ -50,6 +50,7 @@ class FakePools:
         self.set_options: list[str] = []
         self.options = ""
         self.ignores_allocators = False
+        self.workspaces: list[torch.Tensor] = []  # that a library keeps
         self._active: dict[int, list[Any]] = {}  # by thread
         self._stack = contextlib.ExitStack()
         self._ids = iter(range(1, 1 << 30))
@@ -128,7 +129,8 @@ class FakePools:
         for name, answer in answers.items():
             self._stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
         for name, answer in {"_cuda_beginAllocateCurrentThreadToPool": None, "_cuda_customAllocator": lambda take, free: (take, free),
-                             "_cuda_memorySnapshot": self._snapshot, "_accelerator_getAllocatorSettings": lambda: self.options}.items():
+                             "_cuda_memorySnapshot": self._snapshot, "_cuda_clearCublasWorkspaces": self.workspaces.clear,
+                             "_accelerator_getAllocatorSettings": lambda: self.options}.items():
             self._stack.enter_context(mock.patch.object(torch._C, name, answer, create=True))
         self._stack.enter_context(mock.patch.object(torch.cuda.memory, "_set_allocator_settings", self._set_options, create=True))
         self._stack.enter_context(mock.patch.object(segments, "Runtime", lambda: self))

@@ -179,6 +179,12 @@ class Closing(Case):
         del x
         pool.close()
 
+    def test_what_a_library_keeps_is_no_hindrance(self):
+        pool = self.pool(limit=256 * MIB)
+        self.device.workspaces.append(pool.run(on_gpu, 32))
+        pool.close()
+        self.assertEqual(self.device.used_bytes, 0)
+
     def test_waits_for_nobody(self):
         pool = self.pool(limit=64 * MIB)
         with self.assertRaisesRegex(RuntimeError, "inside its own block"), pool:
