@@ -47,6 +47,9 @@ type Window struct{ FromEvent, ToEvent int }
 // opt is not in the recording.
 func Explain(tl *timeline.Timeline, sites *Sites, opt Options) (*Explanation, error) {
 	x := &Explanation{TL: tl, Sites: sites, Coverage: Cover(tl), OOMs: FindOOMs(tl, opt.OthersBytes), Steps: FindSteps(tl, sites)}
+	if f := x.OOMs.Fatal; f != nil {
+		f.Cap = f.Cap.told(opt.LimitBytes)
+	}
 	m := moments{tl: tl, steps: x.Steps, oom: x.OOMs.Fatal}
 	w, err := m.windowOf(opt.Since, opt.Until)
 	if err != nil {
@@ -98,7 +101,7 @@ func (x *Explanation) leakOptions(w window, opt Options) LeakOptions {
 	o := LeakOptions{CapBytes: cmp.Or(opt.LimitBytes, opt.CapacityBytes), DiedAt: -1}
 	if f := x.OOMs.Fatal; f != nil && f.Event <= w.to {
 		o.DiedAt = f.Event
-		o.CapBytes = f.Cap.LowBytes
+		o.CapBytes = f.Cap.allowed()
 	}
 	return o
 }
@@ -140,7 +143,7 @@ func (x *Explanation) settingsFindings(opt Options) []rules.Finding {
 	ev := SettingsEvidenceOf(x.TL)
 	ev.CapacityBytes, ev.LimitBytes = opt.CapacityBytes, opt.LimitBytes
 	if f := x.OOMs.Fatal; f != nil && f.Cap.Kind == FractionCap {
-		ev.LimitBytes = cmp.Or(ev.LimitBytes, f.Cap.LowBytes)
+		ev.LimitBytes = cmp.Or(ev.LimitBytes, f.Cap.allowed())
 	}
 	if g := x.Fragmented.Growth; g.ReservedBytes > g.AllocatedPeakBytes {
 		ev.FlatGrowthBytes = g.ReservedBytes - g.AllocatedPeakBytes

@@ -123,19 +123,26 @@ func (x *Explanation) fatalEvidence(o *OOM) []string {
 
 // capFinding tells of a limit below the device's size.
 func (x *Explanation) capFinding(o *OOM) rules.Finding {
+	who := "the allocator refused although the driver had room: a memory fraction (set_per_process_memory_fraction or per_process_memory_fraction), or a guard that answers for the driver"
+	if o.Cap.LimitBytes > 0 {
+		who = "the limit is known from the file beside the recording: 'ullage run --limit' or the program set it as a memory fraction"
+	}
 	return rules.Finding{
 		Rule: "oom/fraction-cap", Severity: rules.Info, Confidence: rules.High, Event: o.Event,
 		Title: fmt.Sprintf("a limit of %s was in force, while the device had %s free", o.Cap.text(), units.FormatBytes(o.DeviceFreeBytes)),
-		Bytes: o.Cap.LowBytes,
+		Bytes: o.Cap.allowed(),
 		Evidence: []string{
 			fmt.Sprintf("reserved memory reached %s and was never let above it; the failed requests would have taken it to %s", units.FormatBytes(o.Cap.LowBytes), units.FormatBytes(o.Cap.HighBytes)),
-			"the allocator refused although the driver had room: a memory fraction (set_per_process_memory_fraction or per_process_memory_fraction), or a guard that answers for the driver",
+			who,
 		},
 	}
 }
 
 // text names a cap as far as it is known.
 func (c Cap) text() string {
+	if c.LimitBytes > 0 {
+		return units.FormatBytes(c.LimitBytes)
+	}
 	if c.HighBytes == 0 || units.FormatBytes(c.LowBytes) == units.FormatBytes(c.HighBytes) {
 		return units.FormatBytes(c.LowBytes)
 	}

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ullage-dev/ullage/internal/timeline"
@@ -50,6 +51,8 @@ type Cap struct {
 	Kind      CapKind
 	LowBytes  int64 // of reserved memory: at least this was allowed
 	HighBytes int64 // and less than this; 0 where nothing bounds it
+
+	LimitBytes int64 // the limit itself, where it was told and agrees with the recording; else 0
 }
 
 // CapKind is what a limit is.
@@ -200,6 +203,18 @@ func inferCap(tl *timeline.Timeline, events []int) Cap {
 	}
 	return c
 }
+
+// told adds a limit that is known from elsewhere: from whoever set it. One that the recording
+// contradicts was not in force when the run died.
+func (c Cap) told(limitBytes int64) Cap {
+	if c.Kind == FractionCap && limitBytes >= c.LowBytes && (c.HighBytes == 0 || limitBytes < c.HighBytes) {
+		c.LimitBytes = limitBytes
+	}
+	return c
+}
+
+// allowed is what reserved memory could grow to: the limit, or as much of it as is proved.
+func (c Cap) allowed() int64 { return cmp.Or(c.LimitBytes, c.LowBytes) }
 
 // deviceFree is what the driver had left at a failure. The file can hold any number.
 func deviceFree(e snapshot.Event) int64 { return int64(min(e.Addr, snapshot.MaxSizeBytes)) }

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -144,6 +145,52 @@ func TestCapOfFailure(t *testing.T) {
 			o := FindOOMs(s.replay(), 0).Fatal
 			if o.Cap.Kind != c.kind || o.Cap.LowBytes != c.low*mib || o.Cap.HighBytes != c.high*mib {
 				t.Errorf("%s, %d to %d MiB; want %s, %d to %d", o.Cap.Kind, o.Cap.LowBytes/mib, o.Cap.HighBytes/mib, c.kind, c.low, c.high)
+			}
+		})
+	}
+}
+
+// TestCapThatIsKnown: a limit that was told is printed as itself, unless the recording
+// contradicts it.
+func TestCapThatIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		freeMiB  int64 // on the device
+		limitMiB int64 // that was told
+		known    bool
+	}{
+		{"within the bounds", 500, 110, true},
+		{"reached to the byte", 500, 100, true},
+		{"none", 500, 0, false},
+		{"below what was reserved", 500, 99, false},
+		{"the request would have fitted", 500, 130, false},
+		{"the device was full", 12, 110, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScene()
+			s.segment(0, 0, "100a@step")
+			s.oom(30, c.freeMiB, 0, 0)
+			x := explained(t, s, Options{LimitBytes: c.limitMiB * mib})
+			want := int64(0)
+			if c.known {
+				want = c.limitMiB * mib
+			}
+			if got := x.OOMs.Fatal.Cap.LimitBytes; got != want {
+				t.Errorf("limit %d, want %d", got, want)
+			}
+			words := fmt.Sprintf("within a limit of %d.00 MiB:", c.limitMiB)
+			if strings.Contains(x.Verdict.Text, words) != c.known {
+				t.Errorf("verdict: %s", x.Verdict.Text)
+			}
+			f := x.finding("oom/fraction-cap")
+			if f == nil {
+				if c.freeMiB == 500 {
+					t.Error("the limit is not told of")
+				}
+				return
+			}
+			if strings.Contains(f.Title, fmt.Sprintf("a limit of %d.00 MiB was", c.limitMiB)) != c.known || (f.Bytes == want) != c.known {
+				t.Errorf("finding: %+v", f)
 			}
 		})
 	}

@@ -170,6 +170,8 @@ type CapJSON struct {
 	Kind      string `json:"kind"`
 	LowBytes  int64  `json:"low_bytes"`
 	HighBytes int64  `json:"high_bytes"`
+
+	LimitBytes int64 `json:"limit_bytes"`
 }
 
 // FailedJSON counts failed allocations.
@@ -304,7 +306,7 @@ func oomJSON(o *analyze.OOM) *OOMJSON {
 	return &OOMJSON{
 		o.Event, string(o.Cause), o.Certain, o.RequestBytes, o.SegmentBytes, o.DeviceFreeBytes, o.Now.Allocated, o.Now.Reserved,
 		o.SameFreeBytes, o.SameLargestBytes, o.OtherStreamBytes, o.OtherPoolBytes, o.PendingBytes, o.MarginBytes,
-		CapJSON{string(o.Cap.Kind), o.Cap.LowBytes, o.Cap.HighBytes},
+		CapJSON{string(o.Cap.Kind), o.Cap.LowBytes, o.Cap.HighBytes, o.Cap.LimitBytes},
 	}
 }
 
