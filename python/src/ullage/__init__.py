@@ -16,6 +16,8 @@ _PUBLIC: dict[str, str] = {
     "GrowthWarning": "._leaks.growth",
     "measure": "._measure.block",
     "Measurement": "._measure.result",
+    "Preflight": "._measure.outlook",
+    "preflight": "._measure.preflight",
     "Release": "._leaks.release",
     "release": "._leaks.release",
     "step": "._leaks.watch",

@@ -7,6 +7,8 @@ from ._leaks.watch import Watch as Watch
 from ._leaks.watch import step as step
 from ._leaks.watch import watch as watch
 from ._measure.block import measure as measure
+from ._measure.outlook import Preflight as Preflight
+from ._measure.preflight import preflight as preflight
 from ._measure.result import Measurement as Measurement
 from ._pool.cache import Cache as Cache
 from ._pool.errors import PoolInUse as PoolInUse, PoolOutOfMemory as PoolOutOfMemory

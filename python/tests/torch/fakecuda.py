@@ -20,6 +20,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
+from ullage._torch import memory
+
 ROUND_BYTES = 512
 OutOfMemoryError = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)
 
@@ -130,6 +132,7 @@ class FakeCuda:
     def __enter__(self) -> "FakeCuda":
         for name, answer in self._answers().items():
             self._stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
+        self._stack.enter_context(mock.patch.object(memory, "lies_on", lambda device, index: device.type == "cpu"))
         self._stack.enter_context(_Count(self))
         return self
 

@@ -32,7 +32,6 @@ class RecordingCuda(FakeCuda):
         self.entries: Optional[int] = None  # None: nothing is recorded
         self.events: list[dict[str, Any]] = []
         self.blocks: dict[int, tuple[int, Any]] = {}  # storage: address and stack
-        self.addresses = 0x7F0000000000
 
     def record(self, enabled: Any = "all", context: Any = "all", stacks: Any = "all", max_entries: int = sys.maxsize) -> None:
         self.switched.append(enabled)
@@ -60,22 +59,22 @@ class RecordingCuda(FakeCuda):
         if self.allocations > before:
             frames = stack() if self.entries is not None else []
             key, size = storage._cdata, storage.nbytes()
-            self.blocks[key] = (self.addresses, frames)
-            self.note("alloc", self.addresses, size, frames)
-            self.addresses += 1 << 30
+            self.blocks[key] = (storage.data_ptr(), frames)
+            self.note("alloc", storage.data_ptr(), size, frames)
 
     def snapshot(self, device: Any = None, **kwargs: Any) -> dict[str, Any]:
-        held = self.allocated_bytes
+        self.allocated_bytes
         blocks = [
             {"address": self.blocks[key][0], "size": size, "requested_size": size, "state": "active_allocated", "frames": self.blocks[key][1]}
             for key, (_, size) in self._live.items()
         ]
         segments = [{"device": 0, "address": b["address"], "total_size": b["size"], "blocks": [b]} for b in blocks]
-        return {"segments": segments, "device_traces": [list(self.events)], "held": held}
+        return {"segments": segments, "device_traces": [list(self.events)]}
 
     def __enter__(self) -> "RecordingCuda":
         super().__enter__()
         self._stack.enter_context(mock.patch.object(torch.cuda.memory, "_record_memory_history", self.record))
         self._stack.enter_context(mock.patch.object(torch.cuda.memory, "_snapshot", self.snapshot))
+        self._stack.enter_context(mock.patch.object(torch.cuda, "memory_snapshot", lambda: self.snapshot()["segments"]))
         self._stack.enter_context(mock.patch.object(torch._C, "_cuda_isHistoryEnabled", lambda: self.entries is not None))
         return self

@@ -27,6 +27,17 @@ def take(batch: Any, start: int, stop: int) -> Any:
     return _map(batch, lambda part: take(part, start, stop))
 
 
+def resize(batch: Any, size: int) -> Any:
+    """The first samples, or all of them over and over until there are so many. What is longer than the batch is a copy."""
+    import torch
+
+    if isinstance(batch, torch.Tensor):
+        if batch.dim() == 0 or size <= batch.size(0):
+            return take(batch, 0, size)
+        return torch.cat([batch] * -(-size // max(batch.size(0), 1)))[:size]
+    return _map(batch, lambda part: resize(part, size))
+
+
 def even(count: int, largest: int) -> list[tuple[int, int]]:
     """count samples in as few pieces of at most largest as there can be, which differ by one sample at most."""
     pieces = -(-count // largest)

@@ -43,6 +43,11 @@ def index_of(device: Device = None) -> int:
     return int(torch.cuda.current_device() if named.index is None else named.index)
 
 
+def lies_on(device: Any, index: int) -> bool:
+    """Whether the torch.device of a tensor is the CUDA device of this index."""
+    return bool(device.type == "cuda" and device.index == index)
+
+
 def read(device: Device = None) -> Reading:
     """The counters now. Waits for nothing: memory counts as soon as it is asked for."""
     import torch
