@@ -28,7 +28,18 @@ type Identity struct {
 	What     string // for a person, with its article: "a PyTorch checkpoint"
 	Advice   string // what to do instead, lower case; "" where there is nothing to say
 	encoding encoding
+	holds    holds
 }
+
+// holds is whether a file of a form that recordings come in is one, as far as its first
+// bytes tell.
+type holds uint8
+
+const (
+	mayHold  holds = iota // what follows may be one
+	doesHold              // it begins as one
+	holdsNot              // it is short, and was seen to its end
+)
 
 // NotRecordingError reports a file that is something else than a recording.
 type NotRecordingError struct {

@@ -130,6 +130,8 @@ func identifyJSON(text []byte) Identity {
 	switch {
 	case errors.As(err, &bad) && !known, more && !known:
 		return Identity{Content: ContentText, What: "text"}
+	case err == nil && !known:
+		id.holds = holdsNot
 	}
 	return id
 }
@@ -140,7 +142,7 @@ func (s *shaper) jsonIdentity(root value.Value) (Identity, bool) {
 	first := s.of(sh.first)
 	switch {
 	case s.holdsRecording(root):
-		return Identity{Content: ContentJSON, What: "JSON"}, true
+		return Identity{Content: ContentJSON, What: "JSON", holds: doesHold}, true
 	case sh.has("traceEvents") || sh.has("schemaVersion") && sh.has("deviceProperties") || first.has("ph") && first.has("ts"):
 		return foreign("a trace of the PyTorch profiler (Chrome trace format)", profileHint), true
 	case isStats(sh.keys):
@@ -211,7 +213,11 @@ func identifyPickle(head []byte) (Identity, bool) {
 	case err == nil && !s.holdsRecording(res.Root):
 		return notRecordingPickle(s.of(res.Root)), true
 	}
-	return Identity{Content: ContentPickle, What: "a pickle"}, true
+	id := Identity{Content: ContentPickle, What: "a pickle"}
+	if s.holdsRecording(res.Root) {
+		id.holds = doesHold
+	}
+	return id, true
 }
 
 // beginsPickle knows protocols 2 and up by their first byte, and the older two by

@@ -92,10 +92,17 @@ func identifyMarkup(text []byte) Identity {
 	lower := bytes.ToLower(text[:min(1024, len(text))])
 	switch {
 	case bytes.HasPrefix(lower, []byte("<!doctype html")), bytes.Contains(lower, []byte("<html")), bytes.Contains(lower, []byte("<script")):
-		return Identity{
+		id := Identity{
 			Content: ContentHTML, What: "a web page without a recording in it",
 			Advice: "a page that torch.cuda._memory_viz wrote holds the recording; the page of the viewer at pytorch.org does not: give the file that it was given",
 		}
+		switch {
+		case bytes.Contains(text, []byte(base64Word)), isDrawing(text):
+			id.holds = doesHold
+		case len(text) < sniffBytes/2: // the whole page: even in UTF-16, more would have been seen of a longer one
+			id.holds = holdsNot
+		}
+		return id
 	case bytes.HasPrefix(lower, []byte("<?xml")), bytes.HasPrefix(lower, []byte("<svg")):
 		return foreign("an XML or SVG document", "a flame graph is drawn from a recording: give the recording")
 	}

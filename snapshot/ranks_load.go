@@ -40,10 +40,24 @@ func (e *NoRecordingsError) Error() string {
 // Hint is advice for the user.
 func (e *NoRecordingsError) Hint() string { return howToRecord }
 
+// finder looks through a folder.
+type finder struct {
+	Found
+	unsure []candidate
+}
+
+// candidate is a file whose beginning does not tell whether it is a recording.
+type candidate struct {
+	info FileInfo
+	id   Identity
+}
+
 // FindFiles looks through dir, and the folders in it, for recordings. It reads the
-// beginning of every file, for names say nothing; hidden files are passed over.
+// beginning of every file, for names say nothing; hidden files are passed over. Where
+// files begin as recordings do, others whose beginning does not tell are taken for what
+// else a job leaves: a tokenizer, the trainer's state, data.
 func FindFiles(fsys fs.FS, dir string) (*Found, error) {
-	found := &Found{}
+	found := &finder{}
 	seen := 0
 	err := fs.WalkDir(fsys, dir, func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -69,10 +83,23 @@ func FindFiles(fsys fs.FS, dir string) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	found.settle()
 	if len(found.Files) == 0 {
 		return nil, &NoRecordingsError{Dir: dir, Skipped: found.Skipped}
 	}
-	return found, nil
+	return &found.Found, nil
+}
+
+// settle decides about the files that are unsure.
+func (f *finder) settle() {
+	sure := len(f.Files) > 0
+	for _, c := range f.unsure {
+		if sure {
+			f.Skipped = append(f.Skipped, Skipped{Path: c.info.Path, Identity: c.id})
+		} else {
+			f.Files = append(f.Files, c.info)
+		}
+	}
 }
 
 func skip(d fs.DirEntry) error {
@@ -83,7 +110,7 @@ func skip(d fs.DirEntry) error {
 }
 
 // look decides about one file.
-func (f *Found) look(fsys fs.FS, p string) {
+func (f *finder) look(fsys fs.FS, p string) {
 	info, err := fs.Stat(fsys, p) // follows a link to a file
 	if err == nil && !info.Mode().IsRegular() {
 		return
@@ -96,9 +123,12 @@ func (f *Found) look(fsys fs.FS, p string) {
 		f.Skipped = append(f.Skipped, Skipped{Path: p, Identity: id, Err: err})
 		return
 	}
-	switch id.Content {
-	case ContentPickle, ContentHTML, ContentJSON:
+	form := id.Content == ContentPickle || id.Content == ContentHTML || id.Content == ContentJSON
+	switch {
+	case form && id.holds == doesHold:
 		f.Files = append(f.Files, FileInfo{Path: p, SizeBytes: info.Size(), ModTime: info.ModTime()})
+	case form && id.holds == mayHold:
+		f.unsure = append(f.unsure, candidate{FileInfo{Path: p, SizeBytes: info.Size(), ModTime: info.ModTime()}, id})
 	default:
 		f.Skipped = append(f.Skipped, Skipped{Path: p, Identity: id})
 	}

@@ -1,9 +1,11 @@
 package snapshot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -195,6 +197,54 @@ func TestFindFiles(t *testing.T) {
 	}
 	if _, err := FindFiles(fsys, "absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("absent folder: error %v", err)
+	}
+}
+
+// TestFindFilesBeside: what else a job leaves in the forms that recordings come in. Where
+// there are recordings it is passed over; alone, what may be one is left to the reader.
+func TestFindFilesBeside(t *testing.T) {
+	long := strings.Repeat(`"epoch": 1, "loss": 0.5, `, sniffBytes/20)
+	stray := fstest.MapFS{
+		"job/config.json":        {Data: []byte(`{"hidden_size": 768}`)},
+		"job/list.json":          {Data: []byte(`[{"name": "a"}, {"name": "b"}]`)},
+		"job/empty.json":         {Data: []byte(`{}`)},
+		"job/trainer_state.json": {Data: []byte("{" + long + `"best": null}`)},
+		"job/report.html":        {Data: []byte("<!DOCTYPE html>\n<html><body>loss</body></html>")},
+		"job/plots.html":         {Data: []byte("<!DOCTYPE html>\n<html><body>" + strings.Repeat("<p>loss</p>", sniffBytes/8))},
+		"job/data.pkl":           {Data: append([]byte("\x80\x04]q\x00("), bytes.Repeat([]byte("K\x01"), sniffBytes)...)},
+	}
+	unsure := []string{"job/data.pkl", "job/plots.html", "job/trainer_state.json"}
+	for name, tt := range map[string]struct {
+		add  map[string]string
+		want []string
+	}{
+		"alone":                       {nil, unsure},
+		"beside a pickle":             {map[string]string{"job/rank0.pickle": recording4}, []string{"job/rank0.pickle"}},
+		"beside JSON":                 {map[string]string{"job/rank0.json": `{"segments": []}`}, []string{"job/rank0.json"}},
+		"beside JSON within another":  {map[string]string{"job/rank0.json": `{"run": 7, "snapshot": {"device_traces": [[]]}}`}, []string{"job/rank0.json"}},
+		"beside a page":               {map[string]string{"job/rank0.html": pageOf(fakePickle(100), "")}, []string{"job/rank0.html"}},
+		"beside a pickle that is cut": {map[string]string{"job/rank0.pickle": recording4[:len(recording4)-9]}, []string{"job/rank0.pickle"}},
+	} {
+		fsys := fstest.MapFS{}
+		maps.Copy(fsys, stray)
+		for path, text := range tt.add {
+			fsys[path] = &fstest.MapFile{Data: []byte(text)}
+		}
+		found, err := FindFiles(fsys, "job")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var paths []string
+		for _, f := range found.Files {
+			paths = append(paths, f.Path)
+		}
+		if !slices.Equal(paths, tt.want) || len(found.Files)+len(found.Skipped) != len(fsys) {
+			t.Errorf("%s: found %q, want %q; skipped %+v", name, paths, tt.want, found.Skipped)
+		}
+		if note := SkippedNote(found.Skipped); !strings.Contains(note, `"config.json" is JSON with the keys "hidden_size"`) {
+			t.Errorf("%s: note %q", name, note)
+		}
 	}
 }
 
