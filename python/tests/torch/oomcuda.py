@@ -5,6 +5,7 @@ import logging
 import types
 import unittest
 from typing import Any, Optional
+from unittest import mock
 
 import torch
 from fakecuda import FakeCuda
@@ -20,6 +21,14 @@ class OomCuda(FakeCuda):
         if self.broken:
             raise RuntimeError(self.broken)
         return True
+
+    def __enter__(self) -> OomCuda:
+        super().__enter__()
+        accelerator = getattr(torch, "accelerator", None)  # asked by optimizers of newer releases whether a graph is captured
+        if accelerator is not None:
+            stream = types.SimpleNamespace(is_capturing=lambda: False)
+            self._stack.enter_context(mock.patch.object(accelerator, "current_stream", lambda device=None: stream))
+        return self
 
     def _answers(self) -> dict[str, Any]:
         return {**super()._answers(), "is_current_stream_capturing": lambda: self.capturing,

@@ -51,7 +51,7 @@ def find_batch_size(
     start: Optional[int] = None,
     steps: int = 3,
     trials: int = 6,
-    margin: float = 0.015,
+    margin: float = 0.01,
     tolerance: float = 0.01,
     limit: Optional[int] = None,
     device: memory.Device = None,
@@ -119,7 +119,7 @@ def _bounds(smallest: int, largest: int, multiple_of: int, start: Optional[int],
 def _search(runs: Trials, bounds: Bounds, trials: int, undo: list[saved.Undo]) -> str:
     """Makes trials until the size is known or they are used up. Returns why the best is not larger; raises if nothing fits."""
     while len(runs.done) < trials:
-        size = propose(runs.done, bounds, runs.limit_bytes)
+        size = propose(runs.done, bounds, runs.limit_bytes, last=len(runs.done) == trials - 1)
         if size is None:
             break
         trial = runs.run(size)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any, Callable, Iterator, Optional
 from .._torch import memory
 from . import failure
 from .ranks import RankError, Ranks
-from .search import Trial
+from .search import Trial, fixed_bytes
 
 _FITS, _OUT_OF_MEMORY, _ERROR = range(3)
 
@@ -65,12 +66,11 @@ class Trials:
     def _bound(self) -> None:
         """The limit as it is now: other processes and libraries take from the device at any time.
 
-        The margin is a share of what is left for the batch, not of the whole: so it costs that share of the size, whatever the model.
+        The margin is a share of what is left for samples, not of the whole: so it costs that share of the size, whatever the model.
         """
         now = memory.read(self.device)
         capacity = now.allocated_bytes + memory.room_bytes(self.device, self.limit)
-        base = max((t.base_bytes for t in self.done), default=0)
-        margin = self.margin * max(0, capacity - base) if self.done else 0
+        margin = self.margin * max(0, capacity - fixed_bytes(self.done)) if self.done else 0
         self.limit_bytes = -self.ranks.highest([-int(capacity - margin)])[0]
 
     def _measure(self, size: int, handled: Optional[BaseException]) -> tuple[Trial, Optional[BaseException]]:
@@ -120,15 +120,23 @@ class Trials:
         code = _FITS if error is None else _OUT_OF_MEMORY
         if error is not None and (failure.message_of(error, handled) is None or failure.broken() is not None):
             code = _ERROR
-        # A failed trial tells how far memory went: on the rank where it went least far.
+        # A failed trial tells how far memory goes: further than what was allocated, on the rank where that is least, and not as far
+        # as what was asked for on top of it.
         reached = -trial.peak_allocated_bytes if code == _OUT_OF_MEMORY else -(2**62)
-        code, reached, reserved, base, flushes, *phases = self.ranks.highest(
-            [code, reached, trial.peak_reserved_bytes, trial.base_bytes, trial.flushes, *trial.phases_bytes])
+        asked = _asked_bytes(error) if code == _OUT_OF_MEMORY else 0
+        code, asked, reached, reserved, base, flushes, *phases = self.ranks.highest(
+            [code, asked, reached, trial.peak_reserved_bytes, trial.base_bytes, trial.flushes, *trial.phases_bytes])
         if code == _FITS and not _can_limit() and self.limit is not None and reserved > self.limit_bytes:
             code = _OUT_OF_MEMORY
         peak = -reached if code == _OUT_OF_MEMORY and reached > -(2**62) else max(phases)
         return replace(trial, fits=code == _FITS, peak_allocated_bytes=peak, peak_reserved_bytes=reserved, base_bytes=base,
-                       flushes=flushes, phases_bytes=tuple(phases)), code
+                       flushes=flushes, phases_bytes=tuple(phases), asked_bytes=asked), code
+
+
+def _asked_bytes(error: Optional[BaseException]) -> int:
+    """What the allocation that failed had asked for, where the message says so."""
+    found = re.search(r"Tried to allocate ([\d.]+) (bytes|KiB|MiB|GiB)", str(error))
+    return int(float(found[1]) * {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[found[2]]) if found else 0
 
 
 def _can_limit() -> bool:
