@@ -1,0 +1,159 @@
+"""Puts the tracer in place once torch is imported, and takes leave of the process at its end."""
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import sys
+import threading
+import time
+from typing import Any, Optional
+
+import torch
+from torch._subclasses import fake_tensor
+
+from . import attention, cuda, hooks, modules
+from .config import Config
+from .mode import TraceMode
+from .optim import Steps
+from .stop import Stopper
+from .storages import Storages
+from .trace import Trace, caller
+
+_ENVIRONMENT = ("CUBLAS", "CUDNN", "NCCL", "TORCH_CUDNN", "TORCH_CUBLAS", "TORCH_BLAS", "PYTORCH")
+_started_at = time.time()
+_session: Optional["Session"] = None
+
+
+def begin(config: Config) -> None:
+    """Begins to trace this process. Raises Problem where that cannot be."""
+    global _session
+    _hide_gpus()
+    torch._C._ensureCUDADeviceGuardSet()  # before anything is said of devices: it looks whether there are any
+    hooks.answer_for_absent_device()
+    _session = Session(config)
+    _session.install()
+
+
+def _hide_gpus() -> None:
+    """Has torch find no GPU where there are some, once and for all: it counts them only once."""
+    before = os.environ.get("CUDA_VISIBLE_DEVICES")
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    try:
+        count = getattr(torch._C, "_cuda_getDeviceCount", None)
+        if count is not None:
+            count()
+    finally:
+        if before is None:
+            del os.environ["CUDA_VISIBLE_DEVICES"]
+        else:
+            os.environ["CUDA_VISIBLE_DEVICES"] = before
+
+
+class Session:
+    """The tracing of one process."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.trace = Trace(os.path.join(config.folder, f"trace-{os.getpid()}.jsonl"))
+        self.storages = Storages(self.trace, config.devices)
+        self.card = cuda.Card(config, self.trace, self.storages)
+        self._meta()
+        cuda.install(self.card)
+        self.mode = TraceMode(self.trace, self.storages, self.card)
+        self.stopper = Stopper(config.steps, config.calls, self.finish)
+        self.steps = Steps(self.trace, self.storages, self.mode, self.stopper)
+        self.paths = modules.Paths(self.trace, self._called)
+        self._known_roots: set[int] = set()
+
+    def _meta(self) -> None:
+        cudnn = torch.backends.cudnn
+        d = self.config.device
+        self.trace.line(
+            "meta",
+            version=1,
+            pid=os.getpid(),
+            rank=0,
+            world=1,
+            argv=list(getattr(sys, "orig_argv", [])) or list(getattr(sys, "argv", [])),
+            python=".".join(map(str, sys.version_info[:3])),
+            torch=str(torch.__version__),
+            cuda=torch.version.cuda,
+            cudnn=cudnn.version() if cudnn.is_available() else None,
+            device=dict(vars(d)),
+            devices=self.config.devices,
+            alloc_conf=os.environ.get("PYTORCH_ALLOC_CONF", os.environ.get("PYTORCH_CUDA_ALLOC_CONF")),
+            env={k: v for k, v in os.environ.items() if k.startswith(_ENVIRONMENT)},
+        )
+
+    def install(self) -> None:
+        """Puts everything in place; from here on the program's tensors pass by."""
+        setattr(fake_tensor, "init_gpu_context", lambda *_: None)
+        modules.install()
+        self.paths.install()
+        self.steps.install()
+        attention.install(attention.Chooser(self.config.device.capability))
+        self.mode.module = self.paths.current
+        atexit.register(self._at_exit)
+        gc.collect()
+        gc.freeze()
+        self._calibrate()
+        self.mode.__enter__()
+
+    def _calibrate(self) -> None:
+        """Runs a small backward pass of which nothing is written down."""
+        trace = Trace(os.devnull)
+        trial = TraceMode(trace, Storages(trace, 1), self.card)
+        trial.reuse.calibrate(trial)
+        self.mode.reuse.alone = trial.reuse.alone
+        trace.close()
+
+    def _called(self, module: torch.nn.Module) -> None:
+        """A call of an outermost module has ended."""
+        if id(module) not in self._known_roots:
+            self._known_roots.add(id(module))
+            self.steps.learn_names(module)
+        if not torch.is_grad_enabled() and self.stopper.steps == 0 and torch._C._current_graph_task_id() < 0:
+            stack = self.trace.stack(caller())
+            self.trace.line("step", what="call", n=self.stopper.after_call(), k=stack if stack >= 0 else None)
+            self.stopper.after_calls()
+
+    def finish(self, reason: str, **more: Any) -> None:
+        """Writes the end of the trace."""
+        self.trace.close(
+            reason=reason,
+            steps=self.stopper.steps,
+            calls=self.stopper.calls,
+            live=len(self.storages.live),
+            seconds=round(time.time() - _started_at, 3),
+            host_peak_bytes=_host_peak_bytes(),
+            **more,
+        )
+
+    def _at_exit(self) -> None:
+        """The program ends by itself, with whatever error ended it still at hand: Python keeps it in sys.last_value."""
+        error = getattr(sys, "last_value", None)
+        if error is None:
+            self.finish("ended")
+        else:
+            self.finish("error", error=type(error).__name__, message=str(error)[:2000], where=_place_of(error), fault="program")
+
+
+def _place_of(error: BaseException) -> Optional[str]:
+    """The innermost line of an error's traceback that is of neither a library nor the tracer, as "train.py:31"."""
+    place, at = None, error.__traceback__
+    while at is not None:
+        name = at.tb_frame.f_code.co_filename
+        if "site-packages" not in name and "dist-packages" not in name and not name.startswith("<") and os.path.dirname(__file__) not in name:
+            place = f"{os.path.basename(name)}:{at.tb_lineno}"
+        at = at.tb_next
+    return place
+
+
+def _host_peak_bytes() -> Optional[int]:
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

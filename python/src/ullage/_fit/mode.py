@@ -1,0 +1,246 @@
+"""Sees every operator that the program runs, and runs it on fakes where the GPU or a large tensor of the CPU has a part in it.
+
+It is torch's own FakeTensorMode, in its own place beneath all other modes, with three differences: small tensors of the CPU are
+real, so that a program can read its own numbers; what a program may read of the GPU is answered (`values`); and every call that
+would run a kernel is written down with the storages that it made.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any, Callable, Optional
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+from . import signature, values
+from .backward import Reuse
+from .cuda import Card
+from .known import Known
+from .storages import Storages
+from .trace import Trace
+
+REAL_BYTES = 1 << 20  # a tensor of the CPU that is larger, and whose values a factory would make, is fake
+
+aten = torch.ops.aten
+_device_of = torch.ops.prim.device.default
+_H2D_OR_D2H = (aten._to_copy.default, aten.copy_.default)
+_META = torch.device("meta")
+
+
+class TraceMode(FakeTensorMode):
+    """The mode of one process; every thread of the program enters it."""
+
+    def __init__(self, trace: Trace, storages: Storages, card: Card) -> None:
+        super().__init__(allow_non_fake_inputs=True)
+        self.trace, self.storages, self.card = trace, storages, card
+        self.reuse = Reuse(storages, trace)
+        self.known = Known(storages)
+        self.in_optimizer = False
+        self.module: Callable[[], Optional[int]] = lambda: None
+        self.before_op: Callable[[], None] = lambda: None
+        self._here = _Here()
+        self._threads: dict[int, int] = {threading.get_ident(): 0}
+        self._kinds: dict[Any, _Kind] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled: each call would be wrapped for nothing
+
+    @property
+    def avoid_device_init(self) -> bool:
+        """True: torch.tensor(..., device="cuda") then makes its tensor on the CPU first, as this mode can see."""
+        return True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is _device_of:
+            fake: FakeTensor = args[0]
+            return _META if self.in_kernel_invocation else fake.fake_device
+        kwargs = kwargs or {}
+        if self._here.inside:  # a decomposition, which the real operator does within one kernel
+            return super().__torch_dispatch__(func, types, args, kwargs)
+        tensors: list[torch.Tensor] = []
+        signature.tensors_in(args, tensors)
+        if kwargs:
+            signature.tensors_in(list(kwargs.values()), tensors)
+        fakes = [t for t in tensors if isinstance(t, FakeTensor)]
+        if not fakes and not self._makes_fake(func, args, kwargs):
+            return func(*args, **kwargs)
+        answer = values.answer(self, func, args, kwargs, fakes)
+        if answer is not values.NONE:
+            return answer
+        return self._run(func, types, args, kwargs, tensors)
+
+    # --- what is fake
+
+    def _makes_fake(self, func: Any, args: Any, kwargs: Any) -> bool:
+        """Whether an operator without fake arguments has a fake result: it is on the GPU, or large and made by a factory."""
+        device = kwargs.get("device")
+        if device is not None and device.type == "cuda":
+            return True
+        kind = self._kind(func)
+        return kind.is_factory and (device is None or device.type == "cpu") and values.factory_bytes(func, args, kwargs) > REAL_BYTES
+
+    def light(self, t: torch.Tensor) -> FakeTensor:
+        """A fake of the form of a real tensor. Unlike torch's converter it leaves no weak reference at t, which must stay free to be swapped."""
+        with torch._C._DisableTorchDispatch():
+            meta = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
+        return FakeTensor(self, meta, t.device)
+
+    def _all_fake(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value if isinstance(value, FakeTensor) or type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided else self.light(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)([self._all_fake(v) for v in value])
+        return value
+
+    # --- running and noting
+
+    def _run(self, func: Any, types: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
+        device = kwargs.get("device")
+        if device is not None and device.type == "cuda" and device.index is None:
+            kwargs = {**kwargs, "device": torch.device("cuda", self.card.current_device())}
+        fake_args, fake_kwargs = args, kwargs
+        if tensors:
+            fake_args = [self._all_fake(a) for a in args]
+            fake_kwargs = {k: self._all_fake(v) for k, v in kwargs.items()}
+        self._here.inside = True
+        try:
+            result = super().__torch_dispatch__(func, types, fake_args, fake_kwargs)
+        finally:
+            self._here.inside = False
+        self._note(func, args, kwargs, result)
+        return result
+
+    def made(self, func: Any, args: Any, kwargs: Any, shape: list[int], dtype: torch.dtype, like: torch.Tensor) -> FakeTensor:
+        """A new tensor as the result of a call whose shape values has found out; the call is written down."""
+        with torch._C._DisableTorchDispatch():
+            meta = torch.empty(shape, dtype=dtype, device="meta")
+        result = FakeTensor(self, meta, like.device)
+        self._note(func, args, kwargs, result)
+        return result
+
+    def note_call(self, func: Any, args: Any, kwargs: Any) -> None:
+        """Writes down a call that made nothing on the GPU."""
+        self._line(func, args, kwargs, [], [])
+
+    def _kind(self, func: Any) -> "_Kind":
+        found = self._kinds.get(func)
+        if found is None:
+            found = self._kinds[func] = _Kind(func)
+        return found
+
+    def _note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Writes the line of a call that has run, if it would have run on the GPU."""
+        kind = self._kind(func)
+        if kind.is_view:
+            return
+        outs: list[torch.Tensor] = []
+        signature.tensors_in(result, outs)
+        new = [] if kind.is_inplace and not kind.resizes else self._births(func, args, outs)
+        if new or self._on_gpu(args, outs):
+            self._line(func, args, kwargs, outs, new)
+        if kind.is_inplace:
+            self.known.after_write(func, args, kwargs, args[0])
+        elif new:
+            self.known.after(func, args, kwargs, result)
+
+    def _line(self, func: Any, args: Any, kwargs: Any, outs: list[torch.Tensor], new: list[tuple[int, int, int]]) -> None:
+        self.before_op()
+        key = signature.key_of(func, args, kwargs)
+        sig = self.trace.signature(key)
+        if sig is None:
+            sig = self.trace.add_signature(key, signature.describe(func, args, kwargs, outs))
+        self.trace.add(f'{{"e":"op","sig":{sig}{self.where(sys._getframe(1))}{_new(new)}}}')
+
+    def _births(self, func: Any, args: Any, outs: list[torch.Tensor]) -> list[tuple[int, int, int]]:
+        """Follows the storages that outs have and nobody had before: (id, bytes, device) of each."""
+        new = []
+        storages = self.storages
+        for t in outs:
+            if not isinstance(t, FakeTensor) or t.fake_device.type != "cuda" or t.layout is not torch.strided:
+                continue
+            storage = t.untyped_storage()
+            living = storages.find(storage)
+            if living is not None:
+                if living.size_bytes == storage.nbytes():
+                    continue
+                storages.forget(storage)
+            elif self.reuse.takes_over(func, args, storage):
+                continue
+            born = storages.born(storage, t.fake_device.index)
+            if born is not None:
+                new.append((born.id, born.size_bytes, born.device))
+        return new
+
+    def _on_gpu(self, args: Any, outs: list[torch.Tensor]) -> bool:
+        for t in outs:
+            if isinstance(t, FakeTensor) and t.fake_device.type == "cuda":
+                return True
+        tensors: list[torch.Tensor] = []
+        signature.tensors_in(args, tensors)
+        return any(isinstance(t, FakeTensor) and t.fake_device.type == "cuda" for t in tensors)
+
+    def where(self, frame: Any) -> str:
+        """The keys of a line that say where in the program it is: stack, thread, phase, module and stream."""
+        text = ""
+        stack = self.trace.stack(frame)
+        if stack >= 0:
+            text = f',"k":{stack}'
+        thread = self._threads.get(threading.get_ident())
+        if thread is None:
+            thread = self.enter_thread()
+        if thread:
+            text += f',"t":{thread}'
+        module = self.module()
+        if module is not None:
+            text += f',"m":{module}'
+        stream = self.card.current_stream_id()
+        if stream:
+            text += f',"s":{stream}'
+        return f'{text},"p":"{self.phase()}"'
+
+    def phase(self) -> str:
+        """The phase of docs/formats/trace.md that this thread is in."""
+        if torch._C._current_graph_task_id() >= 0:
+            return "r" if torch.is_grad_enabled() else "b"
+        return "o" if self.in_optimizer else "f"
+
+    def enter_thread(self) -> int:
+        """Gives this thread a number: 1 is autograd's."""
+        ident = threading.get_ident()
+        taken = self._threads.values()
+        if torch._C._current_graph_task_id() >= 0 and 1 not in taken:
+            number = 1
+        else:
+            number = max(1, *taken) + 1
+        self._threads[ident] = number
+        return number
+
+
+class _Here(threading.local):
+    """What is going on in a thread."""
+
+    inside = False  # within torch's own handling of an operator
+
+
+class _Kind:
+    """What an operator's schema says of it."""
+
+    __slots__ = ("is_factory", "is_inplace", "is_view", "resizes")
+
+    def __init__(self, func: Any) -> None:
+        schema = getattr(func, "_schema", None)
+        tags = getattr(func, "tags", ())
+        name = str(func)
+        self.is_factory = values.is_factory(func)
+        self.is_inplace = schema is not None and getattr(schema, "is_mutable", False)
+        self.resizes = "resize" in name or "set_" in name or ".out" in name or "_out" in name
+        aliases = schema is not None and any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
+        self.is_view = not self.is_inplace and (aliases or torch.Tag.inplace_view in tags)
+
+
+def _new(born: list[tuple[int, int, int]]) -> str:
+    if not born:
+        return ""
+    return ',"new":[' + ",".join(f"[{i},{n}]" if not d else f"[{i},{n},{d}]" for i, n, d in born) + "]"

@@ -1,0 +1,115 @@
+"""Modules: converting them keeps the identity of their parameters, and calls of them give each operator a module's path."""
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any, Callable, Optional
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn import Module, Parameter
+
+from .trace import Trace
+
+_base_data: Any = torch._C.TensorBase.data  # type: ignore[attr-defined]
+
+
+def become(t: torch.Tensor, new: torch.Tensor) -> bool:
+    """Has t be what new is, as `t.data = new` does. False where that cannot be, and a new object must take t's place."""
+    if isinstance(t, FakeTensor) == isinstance(new, FakeTensor):
+        _base_data.__set__(t, new)
+        if isinstance(new, FakeTensor):
+            t.fake_device = new.fake_device  # type: ignore[attr-defined]
+        return True
+    try:
+        torch.utils.swap_tensors(t, Parameter(new, t.requires_grad) if isinstance(t, Parameter) else new)
+    except RuntimeError:  # somebody has a weak reference, or a graph holds it
+        return False
+    return True
+
+
+def _get_data(self: torch.Tensor) -> Any:
+    return _base_data.__get__(self)
+
+
+def _set_data(self: torch.Tensor, new: torch.Tensor) -> None:
+    if not become(self, new):
+        _base_data.__set__(self, new)
+
+
+def _apply(self: Module, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Module:
+    """As Module._apply where tensors are ordinary: `param.data = fn(param)`, in the same order, so that memory comes and goes as there."""
+    if recurse:
+        for module in self.children():
+            module._apply(fn)
+    for key, param in self._parameters.items():
+        if param is None:
+            continue
+        with torch.no_grad():
+            applied = fn(param)
+        grad = param.grad
+        if applied is param:
+            pass
+        elif not become(param, applied):
+            self._parameters[key] = Parameter(applied, param.requires_grad)
+        del applied
+        if grad is not None:
+            with torch.no_grad():
+                applied = fn(grad)
+            if not become(grad, applied):
+                self._parameters[key].grad = applied.requires_grad_(grad.requires_grad)  # type: ignore[union-attr]
+            del applied
+    for key, buffer in self._buffers.items():
+        if buffer is not None:
+            self._buffers[key] = fn(buffer)
+    return self
+
+
+class Paths:
+    """Which module runs in each thread, by its path within the outermost one that was called."""
+
+    def __init__(self, trace: Trace, called: Callable[[Module], None]) -> None:
+        self.trace, self.called = trace, called
+        self._here = threading.local()
+        self._names: "weakref.WeakKeyDictionary[Module, dict[int, str]]" = weakref.WeakKeyDictionary()
+
+    def install(self) -> None:
+        """Has every call of a module pass by."""
+        call = Module._call_impl
+        paths = self
+
+        def _call_impl(self: Module, *args: Any, **kwargs: Any) -> Any:
+            stack = paths._stack()
+            stack.append(self)
+            try:
+                return call(self, *args, **kwargs)
+            finally:
+                stack.pop()
+                if not stack:
+                    paths.called(self)
+
+        Module._call_impl = _call_impl  # type: ignore[method-assign,assignment]
+        Module.__call__ = _call_impl  # type: ignore[method-assign,assignment]
+
+    def _stack(self) -> list[Module]:
+        stack: Optional[list[Module]] = getattr(self._here, "stack", None)
+        if stack is None:
+            stack = self._here.stack = []
+        return stack
+
+    def current(self) -> Optional[int]:
+        """The id of the innermost module that runs in this thread, or None."""
+        stack = self._stack()
+        if not stack:
+            return None
+        root, inner = stack[0], stack[-1]
+        names = self._names.get(root)
+        if names is None:
+            names = self._names[root] = {id(m): n for n, m in root.named_modules()}
+        return self.trace.module(names.get(id(inner), "?"), type(inner).__name__)
+
+
+def install() -> None:
+    """Puts the conversion in place of torch's, whose rules for fakes swap tensors one by one and fail where a weak reference is."""
+    Module._apply = _apply  # type: ignore[method-assign,assignment]
+    torch.Tensor.data = property(_get_data, _set_data)  # type: ignore[assignment]

@@ -1,0 +1,76 @@
+"""Ends the program once enough of it has been seen.
+
+After the last step that is needed the trace is written out, and Stopped is raised where the program is: it is a SystemExit with
+status 0, so that `finally` blocks, context managers and functions registered with atexit run as at any exit, no traceback is
+printed, and `except Exception` does not catch it. A program that catches it all the same is stopped again at its next step, and
+ended outright at the third.
+"""
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable
+
+TIMES = 3  # that a program is asked to end before it is ended
+
+
+class Stopped(SystemExit):
+    """The prediction has seen what it needs."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+class Stopper:
+    """Counts optimizer steps and calls of a model, and ends the program after enough of either."""
+
+    def __init__(self, steps: int, calls: int, finish: Callable[..., None]) -> None:
+        self._steps, self._calls, self._finish = steps, calls, finish
+        self._by_optimizer: dict[int, int] = {}
+        self.calls = 0
+        self._asked = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps of the optimizer that made most."""
+        return max(self._by_optimizer.values(), default=0)
+
+    def step(self, optimizer: Any) -> int:
+        """Counts a step of an optimizer and returns how many it has made."""
+        count = self._by_optimizer.get(id(optimizer), 0) + 1
+        self._by_optimizer[id(optimizer)] = count
+        return count
+
+    def number(self, optimizer: Any) -> int:
+        """The place of an optimizer among those that have stepped."""
+        return list(self._by_optimizer).index(id(optimizer))
+
+    def is_last(self) -> bool:
+        """Whether every optimizer that has stepped has made as many steps as are needed, or one twice as many."""
+        counts = self._by_optimizer.values()
+        return bool(counts) and (min(counts) >= self._steps or max(counts) >= 2 * self._steps)
+
+    def after_step(self) -> None:
+        """Ends the program if this was the last step that is needed."""
+        if self.is_last():
+            self._end("steps")
+
+    def after_call(self) -> int:
+        """Counts a call without gradients and returns how many there were."""
+        self.calls += 1
+        return self.calls
+
+    def after_calls(self) -> None:
+        """Ends the program if it only calls a model, and has done so often enough."""
+        if not self._by_optimizer and self.calls >= self._calls:
+            self._end("calls")
+
+    def _end(self, reason: str) -> None:
+        self._asked += 1
+        if self._asked == 1:
+            self._finish(reason)
+        if self._asked >= TIMES:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+        raise Stopped

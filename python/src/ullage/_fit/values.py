@@ -1,0 +1,235 @@
+"""Answers to what a program asks of values that only a GPU would have.
+
+A tensor of the GPU has no values here. A number that the program reads of one is a stand-in: 1 for floating point, 0 for integers, and
+for booleans what lets a program go on: all, isfinite and equality hold, everything else does not. Small tensors whose values came
+from the program itself (lengths, masks, a scaler's counters) keep them: `known` has a real copy, as long as every operator on them
+can be run on the copies too. Shapes that depend on unknown values are taken as large as they can be.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+if TYPE_CHECKING:
+    from .mode import TraceMode
+
+aten = torch.ops.aten
+NONE = object()  # no answer: the operator is to be run as it is
+
+STAND_IN_BYTES = 1 << 20  # of the largest copy on the CPU that gets values; a larger one stays fake
+
+_FACTORIES = {
+    "aten::empty", "aten::empty_strided", "aten::empty_permuted", "aten::zeros", "aten::ones", "aten::full", "aten::rand", "aten::randn",
+    "aten::randint", "aten::eye", "aten::normal",
+    "aten::empty_like", "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::rand_like", "aten::randn_like", "aten::randint_like",
+    "aten::new_empty", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::new_empty_strided",
+}  # fmt: skip
+
+_HOLDS = {aten.all.default, aten.all.dim, aten.isfinite.default, aten.eq.Tensor, aten.eq.Scalar, aten.ge.Scalar, aten.gt.Scalar}
+
+
+def is_factory(func: Any) -> bool:
+    """Whether an operator makes a tensor out of nothing, with values that nobody has chosen one by one."""
+    schema = getattr(func, "_schema", None)
+    return schema is not None and schema.name in _FACTORIES
+
+
+def factory_bytes(func: Any, args: Any, kwargs: Any) -> int:
+    """The size of what a factory would make, or 0 where that cannot be told."""
+    like = args[0] if args and isinstance(args[0], torch.Tensor) else None
+    dtype = kwargs.get("dtype") or (like.dtype if like is not None else torch.get_default_dtype())
+    shape: Any = ()
+    for value in [*args, kwargs.get("size"), kwargs.get("self")]:
+        if isinstance(value, (list, tuple, torch.Size)):
+            shape = value
+            break
+    else:
+        shape = like.shape if like is not None else [a for a in args[:2] if isinstance(a, int)]
+    count = 1
+    for n in shape:
+        count *= int(n)
+    return count * dtype.itemsize
+
+
+def stand_in(t: torch.Tensor) -> Any:
+    """The number that a program reads of an unknown element of t."""
+    if t.dtype is torch.bool:
+        return bool(getattr(t, "_ullage_holds", False))
+    return 1.0 if t.dtype.is_floating_point or t.dtype.is_complex else 0
+
+
+def answer(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """What a call gives that fakes alone could not tell, or NONE."""
+    handler = _ANSWERS.get(func)
+    if handler is None:
+        return NONE
+    return handler(mode, func, args, kwargs, fakes)
+
+
+def _where(mode: "TraceMode") -> Optional[int]:
+    import sys
+
+    stack = mode.trace.stack(sys._getframe(3))
+    return None if stack < 0 else stack
+
+
+def _scalar(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    t = args[0]
+    value = mode.known.of(t)
+    if value is not None:
+        return value.item()
+    number = stand_in(t)
+    mode.trace.note("value", str(number), _where(mode))
+    return number
+
+
+def _copy_from_gpu(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """A copy to the CPU: real, with stand-ins for values, unless it is large."""
+    source, device = args[0], kwargs.get("device")
+    if device is None or device.type != "cpu" or not isinstance(source, FakeTensor) or source.fake_device.type == "cpu":
+        return NONE
+    dtype = kwargs.get("dtype") or source.dtype
+    if source.numel() * dtype.itemsize > STAND_IN_BYTES or source.layout is not torch.strided:
+        return NONE
+    value = mode.known.of(source)
+    mode.note_call(func, args, kwargs)
+    if value is not None:
+        return value.to(dtype, copy=True)
+    mode.trace.note("value", str(stand_in(source)), _where(mode))
+    return torch.full(source.shape, stand_in(source), dtype=dtype)
+
+
+def _copy_into(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """A copy into a real tensor of the CPU: stand-ins."""
+    into, source = args[0], args[1]
+    if isinstance(into, FakeTensor) or not isinstance(source, FakeTensor):
+        return NONE
+    value = mode.known.of(source)
+    if source.fake_device.type == "cuda":
+        mode.note_call(func, args, kwargs)
+    if value is not None:
+        return into.copy_(value)
+    return into.fill_(stand_in(source))
+
+
+def _count_is_unknown(mode: "TraceMode", text: str) -> None:
+    mode.trace.note("size", text, _where(mode))
+
+
+def _nonzero(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    t = args[0]
+    value = mode.known.of(t)
+    if value is None:
+        count = t.numel()
+        _count_is_unknown(mode, f"nonzero of {tuple(t.shape)}: all")
+    else:
+        count = int(value.count_nonzero())
+    result = mode.made(func, args, kwargs, [count, t.dim()], torch.int64, t)
+    if value is not None:
+        mode.known.remember(result, value.nonzero())
+    return result
+
+
+def _masked_select(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    t, mask = args[0], args[1]
+    value = mode.known.of(mask)
+    shape = torch.broadcast_shapes(t.shape, mask.shape)
+    count = 1
+    for n in shape:
+        count *= n
+    if value is None:
+        _count_is_unknown(mode, f"masked_select of {tuple(shape)}: all")
+    else:
+        count = int(value.expand(shape).count_nonzero())
+    return mode.made(func, args, kwargs, [count], t.dtype, t)
+
+
+def _index(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """Indexing with masks: they are turned into indices first, as the kernel does."""
+    indices = args[1]
+    if not any(isinstance(i, torch.Tensor) and i.dtype in (torch.bool, torch.uint8) for i in indices):
+        return NONE
+    with mode:
+        return func(args[0], _without_masks(indices), *args[2:], **kwargs)
+
+
+def _without_masks(indices: Any) -> list[Any]:
+    flat: list[Any] = []
+    for index in indices:
+        if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8):
+            flat.extend(index.nonzero().unbind(1))
+        else:
+            flat.append(index)
+    return flat
+
+
+def _unique(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    t = args[0]
+    value = mode.known.of(t)
+    if value is not None:
+        with mode:
+            outs = [torch.empty(o.shape, dtype=o.dtype, device=t.fake_device) for o in func(value, *args[1:], **kwargs)]
+        return tuple(outs)
+    _count_is_unknown(mode, f"unique of {tuple(t.shape)}: all")
+    with mode:
+        outs = [torch.empty(t.numel(), dtype=t.dtype, device=t.fake_device)]
+        for _ in range(2):
+            outs.append(torch.empty(t.shape, dtype=torch.int64, device=t.fake_device))
+    return tuple(outs)
+
+
+def _repeat(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    repeats = args[0]
+    value = mode.known.of(repeats)
+    count = kwargs.get("output_size")
+    if count is None and value is not None:
+        count = int(value.sum())
+    if count is None:
+        count = repeats.numel()
+        _count_is_unknown(mode, "repeat_interleave: each once")
+    return mode.made(func, args, kwargs, [int(count)], torch.int64, repeats)
+
+
+def _put(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """Writing through a mask: one value is filled in without indices, as the kernel does; others go by the indices."""
+    masks = [i for i in args[1] if isinstance(i, torch.Tensor) and i.dtype in (torch.bool, torch.uint8)]
+    if not masks or not isinstance(args[0], FakeTensor):
+        return NONE
+    if args[2].numel() == 1:
+        with mode:
+            return args[0].mul_(1)
+    with mode:
+        return func(args[0], _without_masks(args[1]), *args[2:], **kwargs)
+
+
+def _equal(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    return bool(args[0].shape == args[1].shape)
+
+
+def _same(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """Pinning memory of the CPU changes nothing here."""
+    return args[0]
+
+
+def _on_cpu(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    return args[0].device.type == "cpu"
+
+
+_ANSWERS: dict[Any, Callable[..., Any]] = {
+    aten._local_scalar_dense.default: _scalar,
+    aten._to_copy.default: _copy_from_gpu,
+    aten.copy_.default: _copy_into,
+    aten.nonzero.default: _nonzero,
+    aten.masked_select.default: _masked_select,
+    aten.index.Tensor: _index,
+    aten.index_put_.default: _put,
+    aten._unique2.default: _unique,
+    aten.unique_consecutive.default: _unique,
+    aten.unique_dim.default: _unique,
+    aten.repeat_interleave.Tensor: _repeat,
+    aten.equal.default: _equal,
+    aten._pin_memory.default: _same,
+    aten.is_pinned.default: _on_cpu,
+}
