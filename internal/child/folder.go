@@ -17,7 +17,6 @@ import (
 const (
 	maxSmallFile = 1 << 20        // bytes read of a file that the companion wrote
 	sweepAfter   = 24 * time.Hour // age at which the folder of a run that was killed is removed
-	partSuffix   = ".pickle.part" // of a recording that is being written
 	runPrefix    = "run-"         // of a run's folder, before the process id of ullage
 )
 
@@ -154,7 +153,9 @@ func copyTree(from fs.FS, to string) error {
 	})
 }
 
-// removeParts removes recordings of this job that a process began and did not live to end.
+// removeParts removes recordings of this run that a process began and did not live to end.
+// The folder may be shared with other runs, and with machines that have process ids of their
+// own.
 func (s *Session) removeParts() {
 	entries, err := os.ReadDir(s.cfg.Out)
 	if err != nil {
@@ -162,7 +163,7 @@ func (s *Session) removeParts() {
 	}
 	for _, e := range entries {
 		rest, ok := strings.CutPrefix(e.Name(), "."+s.cfg.Job+"_")
-		if !ok || !strings.HasSuffix(rest, partSuffix) {
+		if !ok || !strings.HasSuffix(rest, "."+s.cfg.Run+".part") {
 			continue
 		}
 		_, after, _ := strings.Cut(rest, "pid")

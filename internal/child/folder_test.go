@@ -32,9 +32,12 @@ func TestSession(t *testing.T) {
 			t.Errorf("after %q: reached %d, want %d", mark, got, want)
 		}
 	}
-	dead, alive := filepath.Join(out, ".train_rank0_pid999999999_x_oom.pickle.part"), filepath.Join(out, fmt.Sprintf(".train_pid%d_x_oom.pickle.part", os.Getpid()))
-	write(t, dead, "half")
-	write(t, alive, "half")
+	dead := filepath.Join(out, ".train_rank0_pid999999999_x_oom.pickle."+s.Run()+".part")
+	alive := filepath.Join(out, fmt.Sprintf(".train_pid%d_x_oom.pickle.%s.part", os.Getpid(), s.Run()))
+	elsewhere := filepath.Join(out, ".train_rank1_pid999999999_x_oom.pickle.run-7-x.part")
+	for _, name := range []string{dead, alive, elsewhere} {
+		write(t, name, "half")
+	}
 	s.Close()
 	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
 		t.Errorf("the folder is still there: %v", err)
@@ -42,8 +45,10 @@ func TestSession(t *testing.T) {
 	if _, err := os.Stat(dead); !os.IsNotExist(err) {
 		t.Errorf("half a recording of a dead process is still there: %v", err)
 	}
-	if _, err := os.Stat(alive); err != nil {
-		t.Errorf("half a recording of a process that lives: %v", err)
+	for _, name := range []string{alive, elsewhere} {
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("half a recording of a process that lives, or of another machine: %v", err)
+		}
 	}
 }
 

@@ -19,13 +19,21 @@ type recorded struct {
 	beside *sidecar
 }
 
-// latest returns of each process the latest recording, one of a failure before others. The
-// list is sorted by name, and so that of a process by time.
+// better tells which of two recordings of one process is worth explaining. The number tells
+// the later one: clocks are set back.
+func (r recorded) better(old recorded) bool {
+	if failure := r.beside.Reason == "oom"; failure != (old.beside.Reason == "oom") {
+		return failure
+	}
+	return r.beside.Number > old.beside.Number
+}
+
+// latest returns of each process the latest recording, one of a failure before others.
 func latest(all []recorded) []snapshot.FileInfo {
 	best := map[int]recorded{}
 	for _, r := range all {
 		old, ok := best[r.beside.PID]
-		if !ok || r.beside.Reason == "oom" || old.beside.Reason != "oom" {
+		if !ok || r.better(old) {
 			best[r.beside.PID] = r
 		}
 	}

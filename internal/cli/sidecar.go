@@ -21,6 +21,7 @@ type sidecar struct {
 	Recording string          `json:"recording"`
 	Run       string          `json:"run"`
 	Reason    string          `json:"reason"` // oom, budget, snap or end
+	Number    int             `json:"number"` // of its process's recordings, from 1; 0 where it is not known
 	PID       int             `json:"pid"`
 	Rank      *int            `json:"rank"`
 	Message   string          `json:"message"` // of the error; "" where it is not known

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/snapshot"
 )
 
 const sidecarText = `{"ullage": 1, "recording": "a.pickle", "run": "r", "reason": "oom", "pid": 7, "rank": 3,
@@ -92,4 +93,32 @@ func FuzzSidecar(f *testing.F) {
 			t.Errorf("negative amounts: %+v", opt)
 		}
 	})
+}
+
+// TestLatest: of each process its latest recording, of a failure if there is one; the clock
+// may have been set back in between.
+func TestLatest(t *testing.T) {
+	row := func(path string, pid, number int, reason string) recorded {
+		return recorded{snapshot.FileInfo{Path: path}, &sidecar{PID: pid, Number: number, Reason: reason}}
+	}
+	for _, tt := range []struct {
+		name string
+		all  []recorded
+		want string
+	}{
+		{"one", []recorded{row("a", 1, 1, "snap")}, "a"},
+		{"the later", []recorded{row("a", 1, 1, "snap"), row("b", 1, 2, "end")}, "b"},
+		{"the later, by an earlier clock", []recorded{row("a", 1, 2, "snap"), row("b", 1, 1, "end")}, "a"},
+		{"a failure before others", []recorded{row("a", 1, 1, "oom"), row("b", 1, 2, "end"), row("c", 1, 3, "snap")}, "a"},
+		{"the later failure", []recorded{row("a", 1, 3, "oom"), row("b", 1, 1, "oom"), row("c", 1, 4, "snap")}, "a"},
+		{"of each process", []recorded{row("a", 1, 1, "oom"), row("b", 2, 1, "end"), row("c", 2, 2, "end")}, "a c"},
+	} {
+		var got []string
+		for _, f := range latest(tt.all) {
+			got = append(got, f.Path)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
 }

@@ -52,7 +52,7 @@ def require_room(folder: str, size: int) -> None:
     disk = shutil.disk_usage(folder)
     keep = min(KEEP_FREE_BYTES, int(disk.total * KEEP_FREE_SHARE))
     if disk.free - size < keep:
-        raise Refused(f"the disk of {folder} has {disk.free >> 20} MiB free, and {keep >> 20} MiB are left alone")
+        raise Refused(f"the disk of {folder} has {disk.free >> 20} MiB free: {size >> 20} MiB are to be written next, and {keep >> 20} MiB are left alone")
 
 
 def _sidecar(path: str) -> str:
@@ -87,23 +87,7 @@ class Dumper:
         return path
 
     def _write(self, path: str, beside: Mapping[str, Any]) -> None:
-        sidecar = _sidecar(path)
-        folder, name = os.path.split(path)
-        part = os.path.join(folder, f".{name}.part")
-        try:
-            with open(part, "wb") as f:
-                out = _Bounded(f, folder, min(MAX_BYTES, MAX_TOTAL_BYTES - self.total))
-                pickle.Pickler(out, protocol=4).dump(self.torch.cuda.memory._snapshot())
-            job.write_whole(sidecar, _json(beside))
-            os.replace(part, path)  # last: where a recording is, what belongs to it is too
-            self.total += out.written
-        except BaseException:
-            for leftover in (part, sidecar):
-                try:
-                    os.unlink(leftover)
-                except OSError:
-                    pass
-            raise
+        self.total += write(self.torch, path, beside, min(MAX_BYTES, MAX_TOTAL_BYTES - self.total))
 
     def add_message(self, path: str, message: str) -> None:
         """Adds an error's message to what stands beside a recording that was written before the error had one."""
@@ -126,24 +110,52 @@ class Dumper:
 
     def describe(self, reason: str, about: Mapping[str, Any]) -> dict[str, Any]:
         """What stands in the file beside a recording."""
-        torch, dist = self.torch, api.distributed_rank()
-        limits = about.get("limits") or {}
-        return {
-            "ullage": SCHEMA,
-            "recording": "",
-            "run": self.config.run,
-            "reason": reason,
-            "time": job.timestamp(time.time()),
-            "host": job.hostname(),
-            "pid": os.getpid(),
-            "rank": dist if dist is not None else job.rank(os.environ),
-            "local_rank": job.local_rank(os.environ),
-            "program": sys.argv[0] if getattr(sys, "argv", None) else "",
-            "python": ".".join(str(n) for n in sys.version_info[:3]),
-            "torch": str(getattr(torch, "__version__", "")),
-            "history": self.config.history,
-            "message": about.get("message"),
-            "failed": about.get("failed"),
-            "failures": about.get("failures", 0),
-            "devices": [api.describe(torch, d, stats, limits.get(d)) for d, stats in api.used_devices(torch).items()],
-        }
+        return describe(self.torch, reason, about, self.config.run, self.config.history)
+
+
+def write(torch: Any, path: str, beside: Mapping[str, Any], max_bytes: int = MAX_BYTES) -> int:
+    """Writes a recording of now and the file beside it, whole or not at all; returns the recording's size in bytes.
+
+    Raises Refused if it would be larger than max_bytes or fill the disk, OSError, or whatever torch raises.
+    """
+    sidecar = _sidecar(path)
+    folder, name = os.path.split(os.path.abspath(path))
+    part = os.path.join(folder, f".{name}.part")
+    try:
+        with open(part, "wb") as f:
+            out = _Bounded(f, folder, max_bytes)
+            pickle.Pickler(out, protocol=4).dump(torch.cuda.memory._snapshot())
+        job.write_whole(sidecar, _json(beside))
+        os.replace(part, path)  # last: where a recording is, what belongs to it is too
+        return out.written
+    except BaseException:
+        for leftover in (part, sidecar):
+            try:
+                os.unlink(leftover)
+            except OSError:
+                pass
+        raise
+
+
+def describe(torch: Any, reason: str, about: Mapping[str, Any], run: str, history: Optional[int]) -> dict[str, Any]:
+    """What stands in the file beside a recording. history is None where it isn't known how many events are kept."""
+    dist, limits = api.distributed_rank(), about.get("limits") or {}
+    return {
+        "ullage": SCHEMA,
+        "recording": about.get("recording", ""),
+        "run": run,
+        "reason": reason,
+        "time": job.timestamp(time.time()),
+        "host": job.hostname(),
+        "pid": os.getpid(),
+        "rank": dist if dist is not None else job.rank(os.environ),
+        "local_rank": job.local_rank(os.environ),
+        "program": sys.argv[0] if getattr(sys, "argv", None) else "",
+        "python": ".".join(str(n) for n in sys.version_info[:3]),
+        "torch": str(getattr(torch, "__version__", "")),
+        "history": history,
+        "message": about.get("message"),
+        "failed": about.get("failed"),
+        "failures": about.get("failures", 0),
+        "devices": [api.describe(torch, d, stats, limits.get(d)) for d, stats in api.used_devices(torch).items()],
+    }

@@ -236,7 +236,7 @@ class Watcher:
         """Adds a line for each device to the file of counters."""
         path = os.path.join(self.config.out, f"{self.config.job}_pid{self.pid}_counters.jsonl")
         rank = api.distributed_rank()
-        head = {"time": job.timestamp(time.time()), "pid": self.pid, "rank": rank if rank is not None else job.rank(os.environ)}
+        head = {"time": job.timestamp(time.time()), "host": job.hostname(), "pid": self.pid, "rank": rank if rank is not None else job.rank(os.environ)}
         rows = [{**head, "device": d, **counters.of(stats)} for d, stats in used.items()]
         data = "".join(json.dumps(row) + "\n" for row in rows).encode()
         if self.counters_bytes + len(data) > COUNTERS_MAX_BYTES:
