@@ -20,6 +20,7 @@ _PUBLIC: dict[str, str] = {
     "preflight": "._measure.preflight",
     "Release": "._leaks.release",
     "release": "._leaks.release",
+    "snapshot": "._measure.snapshot",
     "step": "._leaks.watch",
     "Watch": "._leaks.watch",
     "watch": "._leaks.watch",

@@ -10,6 +10,7 @@ from ._measure.block import measure as measure
 from ._measure.outlook import Preflight as Preflight
 from ._measure.preflight import preflight as preflight
 from ._measure.result import Measurement as Measurement
+from ._measure.snapshot import snapshot as snapshot
 from ._pool.cache import Cache as Cache
 from ._pool.errors import PoolInUse as PoolInUse, PoolOutOfMemory as PoolOutOfMemory
 from ._pool.limit import Limit as Limit, limit as limit

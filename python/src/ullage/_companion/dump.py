@@ -121,15 +121,17 @@ def write(torch: Any, path: str, beside: Mapping[str, Any], max_bytes: int = MAX
     sidecar = _sidecar(path)
     folder, name = os.path.split(os.path.abspath(path))
     part = os.path.join(folder, f".{name}.part")
+    leftovers = [part]
     try:
         with open(part, "wb") as f:
             out = _Bounded(f, folder, max_bytes)
             pickle.Pickler(out, protocol=4).dump(torch.cuda.memory._snapshot())
         job.write_whole(sidecar, _json(beside))
+        leftovers.append(sidecar)
         os.replace(part, path)  # last: where a recording is, what belongs to it is too
         return out.written
     except BaseException:
-        for leftover in (part, sidecar):
+        for leftover in leftovers:
             try:
                 os.unlink(leftover)
             except OSError:
