@@ -110,7 +110,7 @@ class Dumper:
 
     def describe(self, reason: str, about: Mapping[str, Any]) -> dict[str, Any]:
         """What stands in the file beside a recording."""
-        return describe(self.torch, reason, about, self.config.run, self.config.history)
+        return {**describe(self.torch, reason, about, self.config.run, self.config.history), "number": self.count}
 
 
 def write(torch: Any, path: str, beside: Mapping[str, Any], max_bytes: int = MAX_BYTES) -> int:
@@ -120,7 +120,7 @@ def write(torch: Any, path: str, beside: Mapping[str, Any], max_bytes: int = MAX
     """
     sidecar = _sidecar(path)
     folder, name = os.path.split(os.path.abspath(path))
-    part = os.path.join(folder, f".{name}.part")
+    part = os.path.join(folder, f".{name}.{beside['run']}.part")  # the folder may be shared with other machines
     leftovers = [part]
     try:
         with open(part, "wb") as f:
