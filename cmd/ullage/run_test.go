@@ -180,6 +180,7 @@ func TestRun(t *testing.T) {
 		{name: "a limit", flags: []string{"--limit", "4GiB"}, actions: []string{"import", "print-limits", "use", "print-limits", "use-10"}, code: 1, files: []string{anyPID + "oom"}, prints: []string{"limits: {}\nlimits: {0: 0.25}\n", "OutOfMemoryError"}},
 		{name: "a limit, in the explanation", flags: []string{"--limit", "2GiB"}, actions: []string{"use", "oom"}, code: 1, files: []string{anyPID + "oom"}, prints: []string{verdict + " within a limit of 2.00 GiB: "}},
 		{name: "a limit, of a rank", env: []string{"FAKE_DEVICES=4", "RANK=6", "LOCAL_RANK=2"}, flags: []string{"--limit", "4GiB"}, actions: []string{"import", "print-limits", "use", "print-limits"}, prints: []string{"limits: {2: 0.25}"}},
+		{name: "a limit, of a program that chooses its device", env: []string{"FAKE_DEVICES=4"}, flags: []string{"--limit", "4GiB"}, actions: []string{"use-device-2", "wait-for-limit", "print-limits", "print-contexts", "oom-device-2"}, code: 1, files: []string{anyPID + "oom"}, prints: []string{"limits: {2: 0.25}\ncontexts: {2}\n"}},
 		{name: "settings", flags: []string{"--alloc-conf", "expandable_segments:True"}, actions: []string{"use", "print-conf"}, prints: []string{"conf: expandable_segments:True expandable_segments:True"}},
 		{name: "fail on, found", flags: []string{"--fail-on", "oom"}, actions: []string{"use"}, code: 3, files: []string{anyPID + "end"}, prints: []string{"ullage: error: oom/true-shortage"}},
 		{name: "fail on, not found", flags: []string{"--fail-on", "leak"}, actions: []string{"use"}, files: []string{anyPID + "end"}},

@@ -1,4 +1,5 @@
 """The companion's parts, each by itself."""
+import contextlib
 import gc
 import importlib
 import importlib.util
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 import weakref
@@ -35,7 +37,7 @@ class Folder(unittest.TestCase):
 
 def a_torch(snapshot=None, devices=1, **cuda):
     """A torch of one device that has reserved a GiB, whose functions may be replaced."""
-    torch = types.SimpleNamespace(__version__="2.11.0", _C=types.SimpleNamespace())
+    torch = types.SimpleNamespace(__version__="2.11.0", _C=types.SimpleNamespace(_cuda_hasPrimaryContext=lambda d: d == 0))
     torch.cuda = types.SimpleNamespace(
         device_count=lambda: devices,
         memory_stats=lambda d: {"reserved_bytes.all.current": GIB, "reserved_bytes.all.peak": GIB} if d == 0 else {},
@@ -387,6 +389,40 @@ class Watching(Folder):
         for _ in range(9):
             w._safely(w._look)
         self.assertEqual((len(tries), w.limits), (watcher.LIMIT_TRIES, {}))
+
+    def test_devices_to_limit(self):
+        """Those of which the program has made a context, or has memory where torch does not tell of contexts."""
+        fractions = {}
+        several = dict(
+            devices=4,
+            set_per_process_memory_fraction=lambda fraction, device: fractions.update({device: fraction}),
+            device=lambda index: contextlib.nullcontext(),
+            memory_stats=lambda d: {"reserved_bytes.all.peak": GIB} if d == 3 else {},
+        )
+        for contexts, local, want in (
+            ([], None, {}),
+            ([2], None, {2: 0.25}),
+            ([0, 2], None, {0: 0.25, 2: 0.25}),
+            ([], "1", {1: 0.25}),
+            ([2], "9", {2: 0.25}),
+            (None, None, {3: 0.25}),
+        ):
+            with self.subTest(contexts=contexts, local=local), mock.patch.dict(os.environ, {} if local is None else {"LOCAL_RANK": local}):
+                fractions.clear()
+                torch = a_torch(**several)
+                torch._C._cuda_hasPrimaryContext = lambda d: d in contexts
+                if contexts is None:
+                    del torch._C._cuda_hasPrimaryContext
+                w = self.watcher(torch, limit=2 * GIB)
+                w.begun_at = time.monotonic()
+                w._limit_own_device()
+                self.assertEqual(w._pause() == watcher.HURRY_SECONDS, local != "1")
+                w._safely(w._look)
+                self.assertEqual(fractions, want)
+                self.assertEqual(w._pause() == watcher.HURRY_SECONDS, not want)
+        w.begun_at -= watcher.HURRY_FOR_SECONDS
+        w.limits.clear()
+        self.assertEqual(w._pause(), watcher.TICK_SECONDS)
 
     def test_problems_are_limited(self):
         meeting = job.Meeting(self.folder)

@@ -21,6 +21,10 @@ from .._torch import api, counters, oomtext
 from . import dump, job
 
 TICK_SECONDS = 0.5  # between two looks for a request
+# While a limit is asked for and it is not known which device the process will use: between two looks, of a microsecond for
+# each device, whether it has one now; and for how long it is looked so often.
+HURRY_SECONDS = 0.01
+HURRY_FOR_SECONDS = 60.0
 COUNTERS_SECONDS = 10.0  # between two lines of counters
 COUNTERS_MAX_BYTES = 64 << 20  # of the file of counters of one process
 # A program can survive many failures: cuDNN tries dozens of algorithms. The first is recorded at once, since it may be the
@@ -55,7 +59,7 @@ class Watcher:
         self.limit_tries: dict[int, int] = {}
         self.stop = threading.Event()
         self.thread: Optional[threading.Thread] = None
-        self.counters_at = 0.0
+        self.begun_at = self.looked_at = self.counters_at = 0.0
         self.counters_bytes = 0
         self.handled: Optional[tuple[int, str]] = None  # the error of which a recording was written; itself, it would hold its frames
         self.ended = False
@@ -65,7 +69,7 @@ class Watcher:
         try:
             if self.pid:
                 return
-            self.pid = os.getpid()
+            self.pid, self.begun_at = os.getpid(), time.monotonic()
             self.meeting.mark("cuda")
             for step in (self._record, self._observe, self._limit_own_device, self._hook_ends, self._start_thread):
                 self._safely(step)
@@ -97,11 +101,21 @@ class Watcher:
         """Limits the device that this process will use, before it has anything on it.
 
         Setting a limit makes a context on the device with some releases of torch, so it must be the right one: the only one,
-        or the one that the launcher gave to this rank, or else the default. Any other is limited as soon as it is used.
+        or the one that the launcher gave to this rank. Else it is waited for the process to show which one it uses: contexts
+        of all ranks on the first GPU have filled it before.
         """
         if self.config.limit > 0:
             count, local = self.torch.cuda.device_count(), job.local_rank(os.environ)
-            self._limit_device(local if local is not None and local < count else 0)
+            if count == 1:
+                self._limit_device(0)
+            elif local is not None and local < count:
+                self._limit_device(local)
+
+    def _limit_devices(self) -> None:
+        """Limits the devices on which the program has made a context."""
+        for device in range(self.torch.cuda.device_count()):
+            if device not in self.limits and api.has_context(self.torch, device):
+                self._limit_device(device)
 
     def _limit_device(self, device: int) -> None:
         if device not in self.limits and self.limit_tries.setdefault(device, 0) < LIMIT_TRIES:
@@ -186,9 +200,13 @@ class Watcher:
     # --- the thread
 
     def _loop(self) -> None:
-        while not self.stop.wait(TICK_SECONDS) and self._mine():
+        while not self.stop.wait(self._pause()) and self._mine():
             for step in (self._answer, self._look):
                 self._safely(step)
+
+    def _pause(self) -> float:
+        hurry = self.config.limit and not self.limits and time.monotonic() - self.begun_at < HURRY_FOR_SECONDS
+        return HURRY_SECONDS if hurry else TICK_SECONDS
 
     def _answer(self) -> None:
         """Writes a recording if `ullage snap` asks for one."""
@@ -208,17 +226,17 @@ class Watcher:
         self.meeting.tell(f"snapped-{self.pid}.json", answer)
 
     def _look(self) -> None:
-        """Looks at the counters: for budgets and new devices at every tick if there is a need, else when a line is due."""
-        now = time.monotonic()
-        due = now - self.counters_at >= COUNTERS_SECONDS
-        if not (due or self.budgets or self.config.limit):
-            return
+        """Looks for devices to limit at every tick, and at the counters: for budgets, and when a line is due."""
         if not self.torch.cuda.is_initialized():  # still within the call that began all this
             return
-        used = api.used_devices(self.torch)
         if self.config.limit:
-            for device in used:
-                self._limit_device(device)
+            self._limit_devices()
+        now = time.monotonic()
+        due = now - self.counters_at >= COUNTERS_SECONDS
+        if not due and (not self.budgets or now - self.looked_at < TICK_SECONDS / 2):
+            return
+        self.looked_at = now
+        used = api.used_devices(self.torch)
         self._check_budgets(used)
         if due and used:
             self.counters_at = now

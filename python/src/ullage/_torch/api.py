@@ -87,6 +87,12 @@ def limit(torch: Any, device: int, limit_bytes: int) -> None:
         torch.cuda.set_per_process_memory_fraction(min(1.0, limit_bytes / total), device)
 
 
+def has_context(torch: Any, device: int) -> bool:
+    """Whether this process has a CUDA context on a device, or where this release does not tell, memory; asking makes none."""
+    ask = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    return bool(torch.cuda.memory_stats(device).get("reserved_bytes.all.peak", 0) if ask is None else ask(device))
+
+
 def used_devices(torch: Any) -> dict[int, Mapping[str, int]]:
     """The devices on which this process's allocator holds or held memory, with its counters."""
     used: dict[int, Mapping[str, int]] = {}

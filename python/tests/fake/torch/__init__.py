@@ -29,6 +29,7 @@ class _C:
     observers = []
     history = []  # arguments of each call that switched recording on
     fractions = {}
+    contexts = set()  # devices
     counters = [_Counters() for _ in range(devices)]
     initialized_in = 0  # process
 
@@ -38,6 +39,10 @@ class _C:
         def _cuda_attach_out_of_memory_observer(observer):
             _C.touch()
             _C.observers.append(observer)
+
+    @staticmethod
+    def _cuda_hasPrimaryContext(device):
+        return device in _C.contexts
 
     @staticmethod
     def touch():

@@ -86,6 +86,7 @@ def get_device_properties(device):
 def set_per_process_memory_fraction(fraction, device=None):
     _lazy_init()
     _C.touch()
+    _C.contexts.add(device or 0)  # as before torch 2.10, which asks the driver for the size
     _C.fractions[device or 0] = fraction
 
 
@@ -118,6 +119,7 @@ def alloc(size, device=0):
     from torch import OutOfMemoryError
 
     _lazy_init()
+    _C.contexts.add(device)
     c = _C.counters[device]
     limit = int(_C.total * _C.fractions.get(device, 1))
     if c.reserved + size > limit:
