@@ -116,6 +116,20 @@ def run_out():
     print(len(kept))
 
 
+def second_device():
+    """Uses the second GPU alone, and more of it than a limit of 4 GiB allows, once the limit has had time to come."""
+    import torch
+
+    kept = [torch.empty(MIB, dtype=torch.uint8, device="cuda:1")]
+    time.sleep(0.1)
+    contexts = [torch._C._cuda_hasPrimaryContext(d) for d in range(torch.cuda.device_count())]
+    try:
+        kept += [torch.empty(256 * MIB, dtype=torch.uint8, device="cuda:1") for _ in range(20)]
+    except torch.OutOfMemoryError:
+        print("refused after", sum(k.numel() for k in kept) // MIB, end=" MiB, ")
+    print("reserved", torch.cuda.memory_reserved(1) // MIB, "MiB, contexts", *contexts)
+
+
 def survive():
     """Fails thirty times and goes on, as cuDNN does while it looks for an algorithm."""
     import torch
@@ -240,6 +254,17 @@ class Check:
         limit = json.load(open(files[0][:-7] + ".json"))["devices"][0]["limit_bytes"] if files else None
         self.say("at exit, with a limit", code == 0 and len(files) == 1 and abs((limit or 0) - 20 * GIB) < MIB, f"exit {code}, {len(files)} recordings, limit {limit}")
 
+    def devices(self):
+        """On a machine of several GPUs: a limit makes no context on one that the program does not use."""
+        import torch
+
+        count = torch.cuda.device_count()
+        if count < 2:
+            return self.say("a limit, on the second GPU", True, "not checked: there is one GPU")
+        code, out, err = self.python("second_device", watched="second", flags=("--limit", "4GiB"))
+        good = code == 0 and out.startswith("refused") and "contexts False True" in out
+        self.say("a limit, on the second GPU", good, out.strip() or err[-300:])
+
     def ranks(self):
         launch = ("import os, subprocess, sys\nps = [subprocess.Popen([sys.executable, sys.argv[1], '--part', 'run_out'], env={**os.environ, 'RANK': str(r), 'LOCAL_RANK': '0'}) "
                   "for r in range(2)]\nsys.exit(max(p.wait() for p in ps))")
@@ -264,7 +289,7 @@ def main(ullage, out):
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if torch.cuda.is_available() else 'no GPU'}, Python {sys.version.split()[0]}", flush=True)
     os.makedirs(out, exist_ok=True)
     check, begin = Check(ullage, out), time.monotonic()
-    for part in (check.results, check.running_out, check.others, check.ranks, check.trap):
+    for part in (check.results, check.running_out, check.others, check.devices, check.ranks, check.trap):
         part()
     print(f"took {time.monotonic() - begin:.0f} s", flush=True)
     sys.exit(check.failed)
