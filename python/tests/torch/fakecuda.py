@@ -132,6 +132,9 @@ class FakeCuda:
     def __enter__(self) -> "FakeCuda":
         for name, answer in self._answers().items():
             self._stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
+        if hasattr(torch, "accelerator"):  # what optimizers of newer releases ask
+            stream = types.SimpleNamespace(is_capturing=lambda: False)
+            self._stack.enter_context(mock.patch.object(torch.accelerator, "current_stream", lambda device=None: stream, create=True))
         self._stack.enter_context(mock.patch.object(memory, "lies_on", lambda device, index: device.type == "cpu"))
         self._stack.enter_context(_Count(self))
         return self

@@ -104,7 +104,7 @@ def _add(found: dict[int, Held], name: str, tensor: Any) -> None:
     storage = _storage_of(tensor)
     if storage is None:
         return
-    ref = StorageWeakRef(storage)
+    ref: Any = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
     if ref.cdata not in found:
         found[ref.cdata] = Held(name, str(storage.device), int(storage.data_ptr()), int(storage.nbytes()), ref)
 

@@ -86,7 +86,7 @@ class Release:
 
     def _give_back(self) -> None:
         """Waits for blocks that another stream was still using, which are no one's and yet not free, and flushes the cache."""
-        if not self._torch.cuda.is_initialized():
+        if not memory.in_use():
             return
         for device, stats in api.used_devices(self._torch).items():
             if stats.get("active_bytes.all.current", 0) > stats.get("allocated_bytes.all.current", 0):
@@ -182,5 +182,5 @@ def _let_go(objects: tuple[Any, ...]) -> tuple[reach.Held, ...]:
 
 def _counters(torch: Any) -> dict[int, int]:
     """What the allocator holds from the driver, by device."""
-    used = api.used_devices(torch) if torch.cuda.is_initialized() else {}
+    used = api.used_devices(torch) if memory.in_use() else {}
     return {device: stats.get("reserved_bytes.all.current", 0) for device, stats in used.items()}

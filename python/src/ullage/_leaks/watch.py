@@ -43,7 +43,7 @@ class Watch:
         """
         import torch
 
-        if not torch.cuda.is_initialized():
+        if not memory.in_use():
             return None
         point = self._points.get(name)
         if point is None:

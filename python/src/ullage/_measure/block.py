@@ -165,7 +165,7 @@ class _Block:
 
 def _used(torch: Any) -> Mapping[int, Mapping[str, int]]:
     """The counters of the devices that are in use; none before CUDA is."""
-    return api.used_devices(torch) if torch.cuda.is_initialized() else {}
+    return api.used_devices(torch) if memory.in_use() else {}
 
 
 def _moved(before: Mapping[str, int], after: Mapping[str, int], counter: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Optional
 
-from .._torch import api
+from .._torch import api, memory
 
 ENTRIES = 200_000  # events that are kept of each device: some 1 KiB each in main memory, and as many as `ullage run` keeps
 
@@ -21,7 +21,7 @@ def begin(torch: Any, entries: int = ENTRIES) -> Optional[str]:
     global _users
     with _lock:
         _users += 1
-        if torch.cuda.is_initialized():
+        if memory.in_use():
             return _switch_on(torch, entries)
     api.on_first_use(torch, lambda: _late(torch, entries))
     return None

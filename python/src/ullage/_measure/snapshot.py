@@ -5,7 +5,7 @@ import os
 from typing import Any, Union
 
 from .._companion import dump
-from .._torch import api
+from .._torch import api, memory
 
 
 def snapshot(path: Union[str, "os.PathLike[str]"]) -> str:
@@ -23,7 +23,7 @@ def snapshot(path: Union[str, "os.PathLike[str]"]) -> str:
     name = os.fspath(path)
     if not name.endswith(".pickle"):
         raise ValueError(f"snapshot {name!r}: expected a name that ends in .pickle, which is how recordings are found")
-    if not torch.cuda.is_initialized():
+    if not memory.in_use():
         raise RuntimeError(f"snapshot {name!r}: this process has not used CUDA, so that there is nothing to write")
     about: dict[str, Any] = {"recording": os.path.basename(name)}
     beside = dump.describe(torch, "snap", about, run="", history=None if api.recording(torch) else 0)

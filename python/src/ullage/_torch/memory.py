@@ -48,6 +48,14 @@ def lies_on(device: Any, index: int) -> bool:
     return bool(device.type == "cuda" and device.index == index)
 
 
+def in_use() -> bool:
+    """Whether this process has used CUDA: asking for memory before would begin to."""
+    import torch
+
+    cuda: Any = torch.cuda
+    return bool(cuda.is_initialized())
+
+
 def read(device: Device = None) -> Reading:
     """The counters now. Waits for nothing: memory counts as soon as it is asked for."""
     import torch

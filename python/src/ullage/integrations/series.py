@@ -5,7 +5,7 @@ import inspect
 import time
 from typing import Any, Callable, Optional
 
-from .._torch import api, counters
+from .._torch import api, counters, memory
 
 Log = Callable[[dict[str, float], Optional[int]], None]
 
@@ -55,8 +55,7 @@ def figures(prefix: str = "memory/") -> dict[str, float]:
     """The counters of all devices in use, by the names of a series; empty before CUDA is used."""
     import torch
 
-    cuda: Any = torch.cuda
-    if not cuda.is_initialized():
+    if not memory.in_use():
         return {}
     return {
         f"{prefix}cuda{device}/{name}": float(value)

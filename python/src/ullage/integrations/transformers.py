@@ -35,8 +35,6 @@ class TransformersCallback(Base):
     def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.watch.step("evaluation step")
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Optional[dict[str, float]] = None, **kwargs: Any) -> None:
-        if self.series is None and logs is not None and state.log_history:
-            values = figures()
-            logs.update(values)
-            state.log_history[-1].update(values)
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self.series is None and state.log_history:
+            state.log_history[-1].update(figures())
