@@ -14,6 +14,9 @@ OLD = tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 5)
 EXAMPLES = (
     (["preflight/preflight.py", "2"], 0, ["The step runs.", "`ullage fit` estimates that"]),
     (["resilient-training/train.py"], 0, ["after 6 steps; evaluated: ", "Without a GPU nothing ran short of memory"]),
+    (["find-batch-size/find.py"], 0, ["Without a GPU there is nothing to measure; the step itself runs."]),
+    (["microbatch/gradients.py"], 0, ["weighted by tokens: gradients differ by", "e-1", "weighted by samples: gradients differ by", "e-0"]),
+    (["retry-on-oom/generate.py"], 0, ["32 answers, 8 at a time, in attempt 3", "32 answers, 8 at a time, in attempt 1", "{'eval': 8}"]),
     (["serve-two-models/serve.py"], 0, ["chat:   PoolOutOfMemory: chat is full: 512.00 MiB more asked, 0 B of its 128.00 MiB", "the same as before"]),
     (["tensor-parallel/tensor_parallel.py", "2"], 0, ["rank 0 of 2      16.0 MiB         0.500", "rank 1 of 2      16.0 MiB         0.500"]),
     (["checkpointing-and-amp/compare.py"], 0, ["as it is", "checkpointed", "bfloat16 autocast", "both", "not counted"]),

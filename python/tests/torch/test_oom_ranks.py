@@ -238,12 +238,11 @@ def run_all(functions, ranks):
         names = ",".join(f.__name__ for f in functions)
         started = [subprocess.Popen([sys.executable, "-W", "ignore", __file__, names, str(rank), str(ranks), folder],
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(ranks)]
-        results = []
-        for process in started:
-            out, err = process.communicate(timeout=300)
-            if process.returncode != 0:
-                raise AssertionError(f"a rank failed:\n{err[-3000:]}")
-            results.append(json.loads(out.splitlines()[-1]))
+        ended = [process.communicate(timeout=300) for process in started]
+    failed = [f"rank {rank}:\n{ended[rank][1][-3000:]}" for rank, process in enumerate(started) if process.returncode != 0]
+    if failed:
+        raise AssertionError("\n".join(failed))
+    results = [json.loads(out.splitlines()[-1]) for out, _ in ended]
     return {f.__name__: [result[f.__name__] for result in results] for f in functions}
 
 
