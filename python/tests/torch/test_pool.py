@@ -258,6 +258,16 @@ class Routing(Case):
         self.assertEqual((one.allocated_bytes, two.allocated_bytes), (0, 20 * MIB))
         del kept, outside
 
+    def test_a_pool_that_cant_be_entered_leaves_the_outer_one_in_force(self):
+        one, two = self.pool(limit=512 * MIB), self.pool(limit=512 * MIB)
+        with one:
+            with mock.patch.object(two, "_route", side_effect=RuntimeError("no")), self.assertRaisesRegex(RuntimeError, "no"):
+                two.__enter__()
+            kept = on_gpu(20)
+        self.assertEqual(one.allocated_bytes, 20 * MIB)
+        two.close()  # nobody is taken to be in it
+        del kept
+
     def test_an_exception_leaves_nothing_routed(self):
         pool = self.pool(limit=512 * MIB)
         with self.assertRaises(KeyError), pool:

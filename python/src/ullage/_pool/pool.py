@@ -112,9 +112,11 @@ class Pool:
 
     def __exit__(self, kind: Any, exc: Optional[BaseException], traceback: Any) -> None:
         routing.leave(self)
-        self._depth -= 1
-        self._turn.release()
-        told = None if exc is None else self._why(exc)
+        try:
+            told = None if exc is None else self._why(exc)
+        finally:
+            self._depth -= 1
+            self._turn.release()
         if told is not None:
             raise told from exc
 

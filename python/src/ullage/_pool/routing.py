@@ -56,5 +56,11 @@ def _switch(before: Optional[Any], after: Optional[Any]) -> None:
         return
     if before is not None:
         before._unroute()
-    if after is not None:
+    if after is None:
+        return
+    try:
         after._route()
+    except BaseException:
+        if before is not None:
+            before._route()
+        raise
