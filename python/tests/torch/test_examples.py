@@ -20,6 +20,10 @@ EXAMPLES = (
     (["serve-two-models/serve.py"], 0, ["chat:   PoolOutOfMemory: chat is full: 512.00 MiB more asked, 0 B of its 128.00 MiB", "the same as before"]),
     (["tensor-parallel/tensor_parallel.py", "2"], 0, ["rank 0 of 2      16.0 MiB         0.500", "rank 1 of 2      16.0 MiB         0.500"]),
     (["checkpointing-and-amp/compare.py"], 0, ["as it is", "checkpointed", "bfloat16 autocast", "both", "not counted"]),
+    (["measure/measure.py"], 0, ["the first step: no memory of a CUDA device was used", "optimizer: "]),
+    (["release/release.py"], 0, ["256.00 KiB are still held:", "by probe.weight (local 'probe' of main()", "without the probe: all of it is free", "logits: freed 256 KiB"]),
+    (["watch/watch.py"], 0, ["300 steps, and no memory of a GPU grew: there is no GPU"]),
+    (["log-memory/log_memory.py"], 0, ['{"step": 9, "loss": ']),
     (["spawn-workers/spawn.py", "2"], 0, ["rank 0 in process", "rank 1 in process", "trained on the CPU"]),
 )
 # What an older torch can't run says so.
