@@ -182,6 +182,19 @@ def layer_cases(rec, rng, image, batches, modes, layout="nchw"):
             yield
 
 
+def channels_last_cases(rec, rng):
+    """Layers as they run with channels innermost: ConvNeXt's always do, others where the program asks for it."""
+    mixed = [(86, jobs, ("tf32",)) for jobs in ((100, 200, 300, 400, 500),)] + [(224, (64,), ("bf16", "f16", "tf32")), (224, (1, 8, 16, 32, 128, 256), ("bf16", "tf32"))]
+    for names in (("convnext_tiny", "convnext_base"), VISION):
+        todo = [(mode, n, layer) for image, batches, modes in mixed for mode, n, layer in itertools.product(modes, batches, layers(image, names))]
+        rng.shuffle(todo)
+        for mode, n, layer in todo:
+            c, h, w, k, r, s, stride, _, _, groups = layer
+            if affordable(n, c, h, w, k, r, s, stride, groups):
+                conv_case(rec, mode, "nhwc", n, *layer)
+                yield
+
+
 CHANNELS = (1, 3, 4, 8, 12, 16, 24, 32, 40, 48, 64, 72, 80, 96, 112, 120, 128, 144, 160, 192, 224, 240, 256, 320, 384, 400, 480, 512, 576, 640, 672, 768, 896, 960, 1024, 1152, 1280, 1536, 2048)
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 14, 16, 19, 20, 22, 24, 26, 28, 32, 35, 38, 40, 43, 48, 54, 56, 64, 72, 75, 84, 86, 96, 112, 128, 147, 160, 192, 224, 256, 320, 384, 512)
 BATCHES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 50, 64, 80, 96, 100, 128, 150, 160, 200, 256, 300, 320, 350, 400, 450, 500, 512, 600, 700)
@@ -525,7 +538,7 @@ def context(rec):
 def main():
     out, seconds = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 270
     end = time.monotonic() + seconds
-    rng = random.Random(20)
+    rng = random.Random(int(os.environ.get("SEED", "20")))
     rec = Recorder(out)
     if CUDA.type == "cuda":
         context(rec)
@@ -534,7 +547,7 @@ def main():
     kinds = [(30, layer_cases(rec, rng, 86, jobs, ("tf32",))), (8, layer_cases(rec, rng, 224, (64,), ("bf16", "f16", "tf32"))), (8, layer_cases(rec, rng, 224, (1, 8, 16, 32, 128, 256), ("bf16", "tf32"))),
              (5, layer_cases(rec, rng, 86, (16, 64, 128, 600), ("bf16", "tf32"))), (5, layer_cases(rec, rng, 32, (64, 128, 256, 512), ("tf32", "bf16"))), (4, layer_cases(rec, rng, 224, (32, 64), ("bf16", "tf32"), "nhwc")),
              (14, random_cases(rec, rng, ("tf32", "tf32", "bf16"), ("nchw",))), (8, random_cases(rec, rng, ("tf32", "bf16", "f16", "f32"), ("nchw", "nhwc"))), (8, scaling_cases(rec, rng)), (2, combined_cases(rec, rng)),
-             (3, other_conv_cases(rec, rng))]
+             (3, other_conv_cases(rec, rng)), (8, channels_last_cases(rec, rng))]
     kinds += [(3, f(rec, rng)) for f in (reductions, sorts, embeddings, norms, losses, products, attention, recurrent, optimizers)]
     if wanted := sys.argv[3:]:
         kinds = [(share, cases) for share, cases in kinds if cases.__name__ in wanted]
