@@ -1,8 +1,9 @@
 """Chooses the kernel of scaled_dot_product_attention as torch does on the card that the program is shown.
 
 Torch's own choice (select_sdp_backend in aten/src/ATen/native/transformers/cuda/sdp_utils.cpp) asks the driver, and without one falls
-back to plain matrix products, which materialise what the others never do: gigabytes. The conditions here are those of torch 2.10 and
-later: flash attention, then memory-efficient, then math; cuDNN's where the program asks for nothing else, or sets TORCH_CUDNN_SDPA_PREFERRED.
+back to plain matrix products, which materialise what the others never do: gigabytes. The conditions here are those of torch 2.10 to
+2.14: cuDNN's kernel first on cards of compute capability 9.0 and 10.0 with cuDNN above 9.15 (pytorch#169849), then flash attention,
+memory-efficient, math. Recordings made on an H200 with torch 2.11 show the same choices.
 """
 from __future__ import annotations
 
@@ -15,38 +16,43 @@ import torch.nn.functional as F
 aten = torch.ops.aten
 _library: Optional[torch.library.Library] = None
 
+_NAMES = {0: "math", 1: "flash", 2: "efficient", 3: "cudnn"}  # at::SDPBackend
 HALVES = (torch.float16, torch.bfloat16)
 
 
 class Chooser:
-    """The choice on a card of a compute capability."""
+    """The choice on a card of a compute capability, with a version of cuDNN (91900 for 9.19)."""
 
-    def __init__(self, capability: tuple[int, int]) -> None:
-        self.capability = capability
+    def __init__(self, capability: tuple[int, int], cudnn: int) -> None:
+        self.capability, self.cudnn = capability, cudnn
 
     def choose(self, q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, enable_gqa: bool) -> str:
         """Returns "flash", "efficient", "cudnn" or "math"."""
         c: Any = torch._C
-        order = ["flash", "efficient", "cudnn"]
-        if os.environ.get("TORCH_CUDNN_SDPA_PREFERRED") == "1" and self.capability in ((9, 0), (10, 0)):
-            order = ["cudnn", "flash", "efficient"]
-        enabled = {"flash": c._get_flash_sdp_enabled(), "efficient": c._get_mem_efficient_sdp_enabled(), "cudnn": c._get_cudnn_sdp_enabled()}
-        fits = {"flash": self._flash, "efficient": self._efficient, "cudnn": self._cudnn}
-        if q.dim() == k.dim() == v.dim() == 4 and all(t.stride(-1) == 1 or t.size(-1) == 1 for t in (q, k, v)) and _have_elements(q, k, v):
-            for name in order:
+        enabled = {"flash": c._get_flash_sdp_enabled(), "efficient": c._get_mem_efficient_sdp_enabled(), "cudnn": c._get_cudnn_sdp_enabled(), "math": True}
+        fits = {"flash": self._flash, "efficient": self._efficient, "cudnn": self._cudnn, "math": lambda *_: True}
+        if q.dim() == k.dim() == v.dim() == 4 and _have_elements(q, k, v):
+            for name in self._order():
                 if enabled[name] and fits[name](q, k, v, mask, dropout_p, is_causal, enable_gqa):
                     return name
         return "math"
 
+    def _order(self) -> list[str]:
+        """The order in which kernels are tried: the program's, where it has set one."""
+        asked = [_NAMES.get(int(n), "") for n in torch._C._get_sdp_priority_order()]  # type: ignore[attr-defined]
+        if asked[:4] != ["flash", "efficient", "math", "cudnn"]:
+            return [name for name in asked if name]
+        preferred = self.cudnn > 91500 and self.capability in ((9, 0), (10, 0)) and os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED") != "1"
+        return ["cudnn", "flash", "efficient", "math"] if preferred else asked[:4]
+
     def _flash(self, q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, enable_gqa: bool) -> bool:
         width = q.size(-1)
-        if mask is not None or self.capability < (8, 0) or q.dtype not in HALVES:
+        if mask is not None or self.capability < (8, 0) or q.dtype not in HALVES or not _rows_are_dense(q, k, v):
             return False
         if not (width == k.size(-1) == v.size(-1) and width <= 256) or (is_causal and q.size(2) != k.size(2)):
             return False
-        needs_grad = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
         consumer = self.capability in ((8, 6), (8, 9), (12, 0), (12, 1))
-        if consumer and needs_grad and width > 192 and (width <= 224 or dropout_p > 0):
+        if consumer and _needs_logsumexp(q, k, v) and width > 192 and (width <= 224 or dropout_p > 0):
             return False
         return _same_heads(q, k, v) or (enable_gqa and _grouped_heads(q, k, v))
 
@@ -54,16 +60,28 @@ class Chooser:
         allowed = (*HALVES, torch.float32) if self.capability >= (8, 0) else (torch.float16, torch.float32)
         if self.capability < (5, 0) or q.dtype not in allowed or not _same_heads(q, k, v):
             return False
+        if any(t is not None and t.stride(-1) != 1 for t in (q, k, v, mask)):
+            return False
         half = q.dtype in HALVES
         aligned = 8 if half and self.capability >= (7, 0) else 4 if self.capability >= (8, 0) else 1
         return bool(q.size(-1) % aligned == 0 and v.size(-1) % aligned == 0 and q.size(-1) == k.size(-1))
 
     def _cudnn(self, q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, enable_gqa: bool) -> bool:
-        if self.capability < (8, 0) or q.dtype not in HALVES or not torch.backends.cudnn.enabled:
+        if self.capability < (8, 0) or self.cudnn < 90000 or q.dtype not in HALVES or not _rows_are_dense(q, k, v, mask):
             return False
-        width = max(q.size(-1), v.size(-1))
-        limit = 256 if self.capability[0] == 9 and not torch.is_grad_enabled() else 128
-        return width <= limit and q.size(-1) % 8 == 0 and v.size(-1) % 8 == 0 and (_same_heads(q, k, v) or enable_gqa)
+        if torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled():
+            return False
+        if dropout_p > 0 and 91100 < self.cudnn < 91400 or k.size(2) == 1 or (q.size(2) == 1 and dropout_p > 0):
+            return False
+        limit = 256 if self.capability == (9, 0) and self.cudnn >= 91000 else 128
+        if self.capability[0] == 10 and self.cudnn >= 91100 and (q.size(-1), v.size(-1)) == (192, 128):
+            limit = 192
+        fits = max(q.size(-1), v.size(-1)) <= limit and q.size(-1) % 8 == 0 and v.size(-1) % 8 == 0
+        return fits and (_same_heads(q, k, v) or (enable_gqa and _grouped_heads(q, k, v)))
+
+
+def _rows_are_dense(*tensors: Any) -> bool:
+    return all(t is None or t.stride(-1) == 1 or t.size(-1) == 1 for t in tensors)
 
 
 def _have_elements(*tensors: Any) -> bool:

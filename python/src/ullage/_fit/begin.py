@@ -12,7 +12,7 @@ from typing import Any, Optional
 import torch
 from torch._subclasses import fake_tensor
 
-from . import attention, cuda, hooks, modules
+from . import attention, cuda, hooks, modules, resize
 from .config import Config
 from .mode import TraceMode
 from .optim import Steps
@@ -73,8 +73,8 @@ class Session:
             "meta",
             version=1,
             pid=os.getpid(),
-            rank=0,
-            world=1,
+            rank=int(os.environ.get("RANK", 0)),
+            world=int(os.environ.get("WORLD_SIZE", 1)),
             argv=list(getattr(sys, "orig_argv", [])) or list(getattr(sys, "argv", [])),
             python=".".join(map(str, sys.version_info[:3])),
             torch=str(torch.__version__),
@@ -90,15 +90,26 @@ class Session:
         """Puts everything in place; from here on the program's tensors pass by."""
         setattr(fake_tensor, "init_gpu_context", lambda *_: None)
         modules.install()
+        resize.install(self.mode)
         self.paths.install()
         self.steps.install()
-        attention.install(attention.Chooser(self.config.device.capability))
+        attention.install(attention.Chooser(self.config.device.capability, _cudnn_version()))
         self.mode.module = self.paths.current
+        self._install_ranks()
         atexit.register(self._at_exit)
         gc.collect()
         gc.freeze()
         self._calibrate()
         self.mode.__enter__()
+
+    def _install_ranks(self) -> None:
+        """torch.distributed, in builds that have it."""
+        if not torch.distributed.is_available():
+            return
+        from . import group, launch
+
+        group.install(self.config, self.mode)
+        launch.install(self.config)
 
     def _calibrate(self) -> None:
         """Runs a small backward pass of which nothing is written down."""
@@ -137,6 +148,12 @@ class Session:
             self.finish("ended")
         else:
             self.finish("error", error=type(error).__name__, message=str(error)[:2000], where=_place_of(error), fault="program")
+
+
+def _cudnn_version() -> int:
+    """cuDNN's version as a number, 91900 for 9.19; in a build without it, that of the builds with CUDA 13 on PyPI."""
+    cudnn = torch.backends.cudnn
+    return int(cudnn.version() or 91900) if cudnn.is_available() else 91900
 
 
 def _place_of(error: BaseException) -> Optional[str]:

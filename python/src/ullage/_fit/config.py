@@ -9,6 +9,7 @@ from typing import Any, Mapping, Optional
 from .._companion.job import write_whole
 
 VARIABLE = "ULLAGE_FIT"
+DEVICES = "ULLAGE_FIT_DEVICES"  # how many GPUs a process of a launcher is shown, where those are more than the configuration says
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,13 @@ class Config:
     steps: int = 3  # optimizer steps after which the program is stopped
     calls: int = 3  # calls of a model without gradients after which it is stopped
     driver: int = 13000  # version of CUDA that the driver supports
+    ranks: int = 0  # of the job, in place of what its launcher says; 0: as the launcher says
+    rank: tuple[int, ...] = ()  # those that are traced; none: the first and the last
     raw: Mapping[str, Any] = field(default_factory=dict)
+
+    def rank_numbers(self, world: int) -> list[int]:
+        """The ranks of a job of world ranks that are traced: those asked for, or the first and the last, between which most jobs' needs lie."""
+        return sorted({r for r in self.rank if r < world} if self.rank else {0, world - 1})
 
 
 def load(environ: Mapping[str, str]) -> Optional[Config]:
@@ -58,8 +65,9 @@ def load(environ: Mapping[str, str]) -> Optional[Config]:
     with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
         raw: dict[str, Any] = json.load(f)
     known = {k: v for k, v in raw["device"].items() if k in Device.__dataclass_fields__}
-    numbers = {k: int(raw[k]) for k in ("devices", "steps", "calls", "driver") if k in raw}
-    return Config(folder=folder, device=Device(**known), raw=raw, **numbers)
+    numbers = {k: int(raw[k]) for k in ("devices", "steps", "calls", "driver", "ranks") if k in raw}
+    numbers["devices"] = max(numbers.get("devices", 1), int(environ.get(DEVICES, 1)))
+    return Config(folder=folder, device=Device(**known), rank=tuple(int(r) for r in raw.get("rank") or ()), raw=raw, **numbers)
 
 
 class Problem(Exception):

@@ -22,10 +22,20 @@ from .trace import Trace
 
 REAL_BYTES = 1 << 20  # a tensor of the CPU that is larger, and whose values a factory would make, is fake
 
+# The results that an operator takes memory for, in the order in which its kernel does, where that is not the order of the schema.
+# Seeds of attention are on the CPU outside of CUDA graphs.
+_TAKEN = {
+    "aten.native_dropout.default": (1, 0),
+    "aten._scaled_dot_product_efficient_attention.default": (0, 1),
+    "aten._efficient_attention_forward.default": (0, 1),
+    "aten._scaled_dot_product_cudnn_attention.default": (6, 7, 0, 1),
+}
+
 aten = torch.ops.aten
 _device_of = torch.ops.prim.device.default
 _H2D_OR_D2H = (aten._to_copy.default, aten.copy_.default)
 _META = torch.device("meta")
+_NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 
 
 class TraceMode(FakeTensorMode):
@@ -42,6 +52,7 @@ class TraceMode(FakeTensorMode):
         self._here = _Here()
         self._threads: dict[int, int] = {threading.get_ident(): 0}
         self._kinds: dict[Any, _Kind] = {}
+        self.rules: dict[Any, Callable[..., Any]] = {}  # operators that something else runs: (func, types, args, kwargs)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -57,8 +68,13 @@ class TraceMode(FakeTensorMode):
             fake: FakeTensor = args[0]
             return _META if self.in_kernel_invocation else fake.fake_device
         kwargs = kwargs or {}
+        rule = self.rules.get(func)
+        if rule is not None:
+            return rule(func, types, args, kwargs)
         if self._here.inside:  # a decomposition, which the real operator does within one kernel
             return super().__torch_dispatch__(func, types, args, kwargs)
+        if any(_is_foreign(t) for t in types):
+            return NotImplemented  # the subclass takes itself apart, and its parts come by here
         tensors: list[torch.Tensor] = []
         signature.tensors_in(args, tensors)
         if kwargs:
@@ -69,6 +85,12 @@ class TraceMode(FakeTensorMode):
         answer = values.answer(self, func, args, kwargs, fakes)
         if answer is not values.NONE:
             return answer
+        return self._run(func, types, args, kwargs, tensors)
+
+    def run(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Runs an operator on fakes and writes it down, for those who hold its rule."""
+        tensors: list[torch.Tensor] = []
+        signature.tensors_in(args, tensors)
         return self._run(func, types, args, kwargs, tensors)
 
     # --- what is fake
@@ -136,10 +158,12 @@ class TraceMode(FakeTensorMode):
         if kind.is_view:
             return
         outs: list[torch.Tensor] = []
-        signature.tensors_in(result, outs)
+        signature.tensors_in(result if kind.taken is None else [result[i] for i in kind.taken if i < len(result)], outs)
         new = [] if kind.is_inplace and not kind.resizes else self._births(func, args, outs)
         if new or self._on_gpu(args, outs):
             self._line(func, args, kwargs, outs, new)
+        if kind.is_product:
+            self.reuse.remember_product()
         if kind.is_inplace:
             self.known.after_write(func, args, kwargs, args[0])
         elif new:
@@ -218,6 +242,11 @@ class TraceMode(FakeTensorMode):
         return number
 
 
+def _is_foreign(cls: type) -> bool:
+    """Whether a type of tensor has a dispatch of its own, as DTensor has."""
+    return not issubclass(cls, FakeTensor) and getattr(cls, "__torch_dispatch__", None) is not _NO_DISPATCH
+
+
 class _Here(threading.local):
     """What is going on in a thread."""
 
@@ -227,7 +256,7 @@ class _Here(threading.local):
 class _Kind:
     """What an operator's schema says of it."""
 
-    __slots__ = ("is_factory", "is_inplace", "is_view", "resizes")
+    __slots__ = ("is_factory", "is_inplace", "is_product", "is_view", "resizes", "taken")
 
     def __init__(self, func: Any) -> None:
         schema = getattr(func, "_schema", None)
@@ -237,6 +266,8 @@ class _Kind:
         self.is_inplace = schema is not None and getattr(schema, "is_mutable", False)
         self.resizes = "resize" in name or "set_" in name or ".out" in name or "_out" in name
         aliases = schema is not None and any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
+        self.is_product = name in ("aten.mm.default", "aten.bmm.default")
+        self.taken = _TAKEN.get(name)
         self.is_view = not self.is_inplace and (aliases or torch.Tag.inplace_view in tags)
 
 

@@ -88,11 +88,12 @@ class Storages:
         def gone(_: Any) -> None:
             if self.live.get(key) is living:
                 del self.live[key]
-            self._dead(living)
+            self.dead(living)
 
         return gone
 
-    def _dead(self, living: Living) -> None:
+    def dead(self, living: Living) -> None:
+        """A storage's memory is given back."""
         if living.merged:
             return
         living.merged = True
@@ -111,4 +112,4 @@ class Storages:
         """A storage's memory is gone though the storage lives: it was resized."""
         living = self.live.pop(storage._cdata, None)
         if living is not None:
-            self._dead(living)
+            self.dead(living)

@@ -74,6 +74,14 @@ class Trace:
             self.closed = True
             self._file.close()
 
+    def abandon(self) -> None:
+        """Removes the trace: what this process does is of no interest."""
+        with self._closing:
+            if not self.closed and os.getpid() == self._pid:
+                self.closed = True
+                self._file.close()
+                os.unlink(self._file.name)
+
     def note(self, what: str, text: str, stack: Optional[int] = None) -> None:
         """Says what the trace assumes, once for each kind and place."""
         place = (what + text, -1 if stack is None else stack)

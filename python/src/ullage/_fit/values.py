@@ -204,6 +204,17 @@ def _put(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any])
         return func(args[0], _without_masks(args[1]), *args[2:], **kwargs)
 
 
+def _safe_softmax(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """As _safe_softmax in aten/src/ATen/native/transformers/attention.cpp, which is made of other operators."""
+    with mode:
+        out = torch.softmax(args[0], args[1], kwargs.get("dtype"))
+        minus_infinity = torch.scalar_tensor(float("-inf"), dtype=out.dtype, device=out.device)
+        masked = args[0].eq(minus_infinity)
+        masked_rows = masked.all(args[1], keepdim=True)
+        zero = torch.scalar_tensor(0.0, dtype=out.dtype, device=out.device)
+        return torch.where(masked_rows, zero, out)
+
+
 def _equal(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
     return bool(args[0].shape == args[1].shape)
 
@@ -229,6 +240,7 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     aten.unique_consecutive.default: _unique,
     aten.unique_dim.default: _unique,
     aten.repeat_interleave.Tensor: _repeat,
+    aten._safe_softmax.default: _safe_softmax,
     aten.equal.default: _equal,
     aten._pin_memory.default: _same,
     aten.is_pinned.default: _on_cpu,

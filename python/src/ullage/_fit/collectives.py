@@ -1,0 +1,369 @@
+"""Collectives of torch.distributed with nobody at the other end: what each allocates, and what it leaves in small tensors.
+
+All ranks are taken to be alike: what this one sends is what every other one would. So a value that is known here (a length, a
+flag, a shape) is known after a collective too: a sum is as many times as large, a gathered list has it once for each rank. What
+a rank receives from one other rank is not known.
+
+Which memory a call takes is as in ProcessGroupNCCL: a call with one tensor for each end takes none; lists of tensors (all_gather,
+reduce_scatter) go through one buffer that holds the whole list; a barrier has a tensor of one element. What an asynchronous call was
+given stays alive until its wait().
+"""
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+import torch
+import torch.distributed as dist
+from torch._subclasses.fake_tensor import FakeTensor
+
+if TYPE_CHECKING:
+    from .mode import TraceMode
+
+_HELD = 64  # asynchronous calls whose tensors are held at once: NCCL's watchdog lets go of what nobody waits for
+
+Tensors = list[torch.Tensor]
+
+
+class HeldWork(dist._Work):
+    """The handle of an asynchronous call: done already, and holding the call's tensors until somebody waits for it."""
+
+    def __init__(self, calls: "Collectives", tensors: Tensors, result: Tensors) -> None:
+        super().__init__()
+        self._calls, self._tensors, self._result = calls, tensors, result
+
+    def wait(self, timeout: Any = None) -> bool:
+        self._tensors = []
+        self._calls.let_go(self)
+        return True
+
+    def is_completed(self) -> bool:
+        return True
+
+    def is_success(self) -> bool:
+        return True
+
+    def exception(self) -> Any:
+        return None
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def result(self) -> Tensors:
+        return self._result
+
+    def get_future(self) -> Any:
+        future: Any = torch.futures.Future()
+        future.set_result(self._result)
+        self.wait()  # who has the future holds its tensors
+        return future
+
+
+class Collectives:
+    """Answers the operators of torch.distributed for one mode."""
+
+    def __init__(self, mode: "TraceMode") -> None:
+        self.mode = mode
+        self._held: list[HeldWork] = []
+        self._connected: set[str] = set()
+        self._here = threading.local()
+        self._pending: dict[int, Any] = {}  # inputs of functional collectives, by the output's storage, until wait_tensor
+
+    def answers(self) -> dict[Any, Callable[..., Any]]:
+        """The operators that are answered here."""
+        ops, found = torch.ops.c10d, {}
+        for name, rule in _RULES.items():
+            if hasattr(ops, name):
+                found[getattr(ops, name).default] = self._with(rule)
+        found[torch.ops._c10d_functional.wait_tensor.default] = self._wait_tensor
+        for name in ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single", "broadcast"):
+            found[getattr(torch.ops._c10d_functional, name).default] = self._functional
+        return found
+
+    def _with(self, rule: "Rule") -> Callable[..., Any]:
+        def run(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+            group = _group_of(args)
+            outputs, inputs = _tensors_of(args, rule.inputs)
+            with self.mode:
+                temporary = rule.temporary(outputs, inputs, group)
+            if any(_is_on_gpu(t) for t in outputs + inputs):
+                self._connect(group)
+                self.mode.note_call(func, args, kwargs)
+            rule.values(self, outputs, inputs, args, group)
+            del temporary
+            work = self._work(rule, func, args, kwargs, outputs, inputs)
+            return _returns(func, args, work)
+
+        return run
+
+    # --- kinds of reduction
+
+    def operation(self) -> str:
+        """The reduction that this thread has called for last, as "SUM"."""
+        return str(getattr(self._here, "operation", "SUM"))
+
+    def learn_operations(self) -> None:
+        """Has calls of a process group tell their kind of reduction: the operators get an object that does not show it."""
+        for name in ("allreduce", "allreduce_coalesced", "reduce", "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced"):
+            if hasattr(dist.ProcessGroup, name):
+                setattr(dist.ProcessGroup, name, self._telling(getattr(dist.ProcessGroup, name)))
+
+    def _telling(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def method(group: Any, *args: Any, **kwargs: Any) -> Any:
+            for a in (*args, *kwargs.values()):
+                found = getattr(a, "reduceOp", a if isinstance(a, (dist.ReduceOp, dist.ReduceOp.RedOpType)) else None)
+                if found is not None:
+                    self._here.operation = str(getattr(found, "op", found)).split(".")[-1]
+            try:
+                return call(group, *args, **kwargs)
+            finally:
+                self._here.operation = "SUM"
+
+        return method
+
+    # --- handles
+
+    def _work(self, rule: "Rule", func: Any, args: Any, kwargs: Any, outputs: Tensors, inputs: Tensors) -> Any:
+        if not _is_async(func, args, kwargs):
+            return _FakeWork()
+        work = HeldWork(self, outputs + inputs, outputs)
+        self._held.append(work)
+        if len(self._held) > _HELD:
+            self._held.pop(0)._tensors = []
+        return work
+
+    def let_go(self, work: HeldWork) -> None:
+        """Forgets a handle that was waited for."""
+        if work in self._held:
+            self._held.remove(work)
+
+    # --- functional collectives: their own rules for shapes make the outputs
+
+    def _functional(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        self._connect(_resolve(args[-1]))
+        out = self.mode.run(func, types, args, kwargs)
+        if isinstance(out, FakeTensor):
+            self._pending[out.untyped_storage()._cdata] = args[0]
+            self._functional_value(func, args, out)
+        return out
+
+    def _functional_value(self, func: Any, args: Any, out: FakeTensor) -> None:
+        known = self.mode.known.of(args[0])
+        if known is None:
+            return
+        size = _resolve(args[-1]).size()
+        name = func._schema.name.split("::")[1]
+        if name == "all_reduce":
+            self.mode.known.remember(out, _reduced(known, args[1].upper(), size))
+        elif name == "broadcast":
+            self.mode.known.remember(out, known)
+        elif name == "all_gather_into_tensor":
+            self.mode.known.remember(out, torch.cat([known] * size))
+
+    def _wait_tensor(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        t = args[0]
+        if isinstance(t, FakeTensor):
+            self._pending.pop(t.untyped_storage()._cdata, None)
+        return t
+
+    # --- communicators
+
+    def _connect(self, group: Any) -> None:
+        """Notes the first call on the GPU of a group: NCCL then takes its buffers."""
+        name = str(group.group_name)
+        if name not in self._connected:
+            self._connected.add(name)
+            self.mode.trace.line("comm", id=len(self._connected) - 1, ranks=group.size(), name=group.group_desc or None)
+
+    def connect(self, group: Any) -> None:
+        """As a group does that is bound to a device from its start."""
+        self._connect(group)
+
+    # --- values
+
+    def give(self, to: torch.Tensor, value: Optional[torch.Tensor]) -> None:
+        """Has a tensor that a call writes to hold value, or nothing known."""
+        if not isinstance(to, FakeTensor):
+            if value is not None and to.device.type == "cpu":
+                to.copy_(value.reshape(to.shape))
+            return
+        if value is None:
+            self.mode.known.forget(to)
+            return
+        base = self.mode.known.of(to)
+        if base is not None and base.shape == to.shape:
+            base.copy_(value.reshape(base.shape))
+        else:
+            self.mode.known.remember(to, value.reshape(to.shape))
+
+    def of(self, t: torch.Tensor) -> Optional[torch.Tensor]:
+        """What a tensor holds, as one of the CPU, or None where that is not known."""
+        return self.mode.known.of(t)
+
+
+# --- rules
+
+
+class Rule:
+    """What one operator does: its inputs' place among the arguments (None where they are its outputs too), its temporary, and values."""
+
+    def __init__(self, values: Callable[..., None], inputs: Optional[int] = None, temporary: Optional[Callable[..., Any]] = None) -> None:
+        self.values, self.inputs = values, inputs
+        self.temporary = temporary or (lambda outputs, inputs, group: None)
+
+
+def _reduce_all(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
+    operation = c.operation()
+    for t in outputs:
+        known = c.of(t)
+        c.give(t, None if known is None else _reduced(known, operation, group.size()))
+
+
+def _unchanged(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
+    return None
+
+
+def _unknown(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
+    for t in outputs:
+        c.give(t, None)
+
+
+def _gather(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
+    """Lists of tensors: each rank's is as this one's."""
+    lists = args[0] if args[0] and isinstance(args[0][0], (list, tuple)) else [args[0]]
+    for into, t in zip(lists, inputs):
+        known = c.of(t)
+        for out in into:
+            c.give(out, known if known is not None and known.numel() == out.numel() else None)
+
+
+def _gather_into_one(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
+    for out, t in zip(outputs, inputs):
+        known = c.of(t)
+        fits = known is not None and known.numel() * group.size() == out.numel()
+        c.give(out, torch.cat([known.reshape(-1)] * group.size()) if known is not None and fits else None)
+
+
+def _reduce_scatter(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
+    for out, t in zip(outputs, inputs):
+        known = c.of(t)
+        if known is None or known.numel() != out.numel() * group.size():
+            c.give(out, None)
+        else:
+            c.give(out, _reduced(known.reshape(group.size(), -1)[group.rank()], c.operation(), group.size()))
+
+
+def _exchange(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
+    """all_to_all_single in equal parts: what every rank has for this one is what this one has for itself."""
+    known = c.of(inputs[0])
+    if known is None or args[3] or args[4] or known.numel() != outputs[0].numel() or known.numel() % group.size():
+        c.give(outputs[0], None)
+        return
+    c.give(outputs[0], torch.cat([known.reshape(group.size(), -1)[group.rank()]] * group.size()))
+
+
+def _scatter(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
+    for t in outputs:
+        c.give(t, c.of(inputs[group.rank()]) if len(inputs) == group.size() else None)
+
+
+def _flat(outputs: Tensors, inputs: Tensors, group: Any, whole: Tensors) -> Any:
+    """The buffer that stands for a list of tensors."""
+    if not whole or not _is_on_gpu(whole[0]) or any(t.shape != whole[0].shape for t in whole):
+        return None
+    return torch.empty((len(whole), *whole[0].shape), dtype=whole[0].dtype, device=whole[0].device)
+
+
+def _flat_outputs(outputs: Tensors, inputs: Tensors, group: Any) -> Any:
+    return _flat(outputs, inputs, group, outputs)
+
+
+def _flat_inputs(outputs: Tensors, inputs: Tensors, group: Any) -> Any:
+    return _flat(outputs, inputs, group, inputs)
+
+
+def _barrier(outputs: Tensors, inputs: Tensors, group: Any) -> Any:
+    return torch.zeros(1, device=outputs[0].device) if outputs and _is_on_gpu(outputs[0]) else None
+
+
+_RULES = {
+    "allreduce_": Rule(_reduce_all),
+    "allreduce_coalesced_": Rule(_reduce_all),
+    "reduce_": Rule(_reduce_all),
+    "broadcast_": Rule(_unchanged),
+    "allgather_": Rule(_gather, 1, _flat_outputs),
+    "allgather_coalesced_": Rule(_gather, 1),
+    "gather_": Rule(_gather, 1),
+    "_allgather_base_": Rule(_gather_into_one, 1),
+    "allgather_into_tensor_coalesced_": Rule(_gather_into_one, 1),
+    "reduce_scatter_": Rule(_unknown, 1, _flat_inputs),
+    "_reduce_scatter_base_": Rule(_reduce_scatter, 1),
+    "reduce_scatter_tensor_coalesced_": Rule(_reduce_scatter, 1),
+    "alltoall_": Rule(_unknown, 1),
+    "alltoall_base_": Rule(_exchange, 1),
+    "scatter_": Rule(_scatter, 1),
+    "send": Rule(_unchanged, 0),
+    "recv_": Rule(_unknown),
+    "recv_any_source_": Rule(_unknown),
+    "barrier": Rule(_unchanged, None, _barrier),
+    "monitored_barrier_": Rule(_unchanged),
+}
+
+
+# --- reading the arguments of a call
+
+
+def _is_on_gpu(t: torch.Tensor) -> bool:
+    return isinstance(t, FakeTensor) and t.fake_device.type == "cuda"
+
+
+def _flattened(value: Any) -> Tensors:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for v in value for t in _flattened(v)] if isinstance(value, (list, tuple)) else []
+
+
+def _tensors_of(args: Any, inputs: Optional[int]) -> tuple[Tensors, Tensors]:
+    """Outputs, which come first, and inputs."""
+    if inputs == 0:
+        return [], _flattened(args[0])
+    return _flattened(args[0]), _flattened(args[inputs]) if inputs is not None else []
+
+
+def _group_of(args: Any) -> Any:
+    for a in args:
+        if isinstance(a, torch.ScriptObject) and "ProcessGroup" in str(a):
+            return dist.ProcessGroup.unbox(a)
+    raise TypeError("a collective without a process group")
+
+
+def _resolve(name: str) -> Any:
+    return torch._C._distributed_c10d._resolve_process_group(name)
+
+
+def _reduced(value: torch.Tensor, operation: str, ranks: int) -> torch.Tensor:
+    """What a reduction over ranks that are alike makes of a value."""
+    if operation == "SUM":
+        return value * ranks
+    if operation == "PRODUCT":
+        return value**ranks
+    if operation == "BXOR":
+        return value * (ranks % 2)
+    return value.clone()  # mean, least, greatest, all bits and any bit
+
+
+def _is_async(func: Any, args: Any, kwargs: Any) -> bool:
+    for i, argument in enumerate(func._schema.arguments):
+        if argument.name == "async_op":
+            return bool(args[i]) if i < len(args) else bool(kwargs.get("async_op", argument.default_value))
+    return func._schema.name in ("c10d::send", "c10d::recv_", "c10d::recv_any_source_")
+
+
+def _returns(func: Any, args: Any, work: Any) -> Any:
+    """What the operator's schema has it return: its outputs and a handle, a handle alone, or nothing."""
+    count = len(func._schema.returns)
+    return (args[0], work.boxed()) if count == 2 else work.boxed() if count == 1 else None
+
+
+def _FakeWork() -> Any:
+    return torch._C._distributed_c10d.FakeWork()
