@@ -60,17 +60,17 @@ def _torch_is_here(torch: Any, folder: str) -> None:
 
 
 class WaitForTorch:
-    """A finder that finds nothing by itself: it has then called once `import torch` has run to its end.
+    """A finder that finds nothing by itself: it has then called once `import torch`, or of the module of another name, has run to its end.
 
     It lets the finders behind it find torch, and wraps exec_module of the loader that they return; the module, its spec and
     its loader stay what they would have been.
     """
 
-    def __init__(self, then: Callable[[Any], None]) -> None:
-        self.then = then
+    def __init__(self, then: Callable[[Any], None], name: str = "torch") -> None:
+        self.then, self.name = then, name
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Optional[ModuleSpec]:
-        if fullname != "torch":
+        if fullname != self.name:
             return None
         spec = self._found_by_others(fullname, path, target)
         if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
@@ -92,7 +92,7 @@ class WaitForTorch:
 
         def exec_module(module: Any) -> None:
             run(module)
-            if module.__name__ == "torch":
+            if module.__name__ == self.name:
                 self._imported(module)
 
         try:

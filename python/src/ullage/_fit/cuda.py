@@ -22,20 +22,24 @@ class Card:
     def __init__(self, config: Config, trace: Trace, storages: Storages) -> None:
         self.config, self.trace, self.storages = config, trace, storages
         self._here = threading.local()
+        self._last = 0  # the device that was made current last, in any thread
         self.fractions = [1.0] * config.devices
 
     # --- the current device and stream
 
     def current_device(self) -> int:
-        """The current device's ordinal in this thread."""
-        return int(getattr(self._here, "device", 0))
+        """The current device's ordinal in this thread: in one of autograd's, that of the program, as autograd sees to."""
+        mine: Optional[int] = getattr(self._here, "device", None)
+        if mine is not None:
+            return mine
+        return self._last if torch._C._current_graph_task_id() >= 0 else 0
 
     def set_device(self, device: int) -> int:
         """Makes a device current and returns the one that was. Raises RuntimeError for one that there is not."""
         if not 0 <= device < self.config.devices:
             raise RuntimeError(f"CUDA error: invalid device ordinal (the program asked for GPU {device}, and is shown {self.config.devices})")
         before = self.current_device()
-        self._here.device = device
+        self._here.device = self._last = device
         return before
 
     def maybe_set_device(self, device: int) -> int:
@@ -208,6 +212,7 @@ def _install_module(card: Card) -> None:
     cuda.device_count = lambda: devices
     cuda._get_device_properties = card.properties
     cuda.default_generators = tuple(_Generator(torch.device("cuda", i)) for i in range(devices))
+    cuda._exchange_device, cuda._maybe_exchange_device = card.set_device, card.maybe_set_device
     cuda._lazy_init = lambda: _initialize(card)
     cuda.init = cuda._lazy_init
     cuda.is_initialized = lambda: True
