@@ -142,6 +142,21 @@ func TestChoose(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("trying left something: %v, %v", entries, err)
 	}
+	if runtime.GOOS != "windows" { // which removes no current folder
+		gone := filepath.Join(dir, "new")
+		if err := os.Mkdir(gone, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(gone)
+		if err := os.Remove(gone); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Choose("out")
+		if err == nil || filepath.Dir(p.Dir) != filepath.Join(dir, "tmp") {
+			t.Errorf("where the current folder is gone: %+v, %v", p, err)
+		}
+		p.Close()
+	}
 	t.Setenv("TMPDIR", filepath.Join(dir, "file"))
 	t.Setenv("TMP", filepath.Join(dir, "file"))
 	if p, err := Choose(filepath.Join(dir, "file", "out")); err == nil || p.Dir != filepath.Join(dir, "file", "out") {

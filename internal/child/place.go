@@ -18,11 +18,11 @@ type Place struct {
 // files instead, and returns why as an error beside it; if that cannot be either, the place
 // is dir.
 func Choose(dir string) (Place, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return Place{Dir: dir}, err
+	abs, why := filepath.Abs(dir) // fails where the current folder has been removed
+	if why == nil {
+		dir = abs
+		why = writable(dir)
 	}
-	why := writable(dir)
 	if why == nil {
 		return Place{Dir: dir}, nil
 	}
