@@ -152,7 +152,7 @@ class Batches(unittest.TestCase):
             return True
 
     def test_the_largest_is_the_largest(self):
-        for batch in (8, 64, 400):
+        for batch in (8, 64, 400, 800):
             found = self.largest(batch)
             self.assertTrue(self.fits(int(found.largest_batch * 0.99)), found)
             self.assertFalse(self.fits(int(found.largest_batch * 1.01) + 1), found)

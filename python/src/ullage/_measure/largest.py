@@ -4,13 +4,13 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence
 
 from .._oom import split
-from .._oom.search import Bounds, Trial, largest_that_fits, propose, upper
+from .._oom.search import Bounds, Trial, largest_that_fits, propose, smallest_that_fails, upper
 from .._torch import memory
 from . import observed
 from .rehearsal import Step
 
 MORE_SIZES = 3  # that are tried
-MOST_SIZES = 5  # where so few did not give two that fit
+MOST_SIZES = 5  # where so few did not show where the largest lies
 FOREIGN = 0.005  # share of the memory that a failed step may have been short of because of the program's own batch
 TOLERANCE = 0.05  # of the size, within which nothing more is tried
 _NO_BOUND = 1 << 40  # samples
@@ -34,16 +34,27 @@ class Sizes:
     def search(self, steps: Sequence[Step]) -> None:
         """Begins with the steps of the batch itself: one that ran out of memory, or two of which the second counts."""
         self._note(self.size, steps[-1])
-        states_are_there = steps[0].fits
+        self._search(states_are_there=steps[0].fits)
+        passed = self._passed()
+        if len(passed) == 1 and passed[0].size > 1:  # the device is full with it: a smaller one gives the line
+            half = passed[0].size // 2
+            self._note(half, self.run(half))
+
+    def _search(self, states_are_there: bool) -> None:
         for count in range(MOST_SIZES):
             # The program's own batch stays on the device meanwhile.
             size = propose(self.trials, self._bounds, self.usable_bytes - self._batch_bytes)
-            if size is None or count >= MORE_SIZES and len(self._passed()) > 1:
+            if size is None or count >= MORE_SIZES and self._is_bounded():
                 return
             step = self.run(size)
             if step.fits and not states_are_there:
                 states_are_there, step = True, self.run(size)
             self._note(size, step)
+
+    def _is_bounded(self) -> bool:
+        """Whether there is a line, or a size that fits and is not far from one that doesn't, so that half of it gives one."""
+        best, failed = largest_that_fits(self.trials), smallest_that_fails(self.trials)
+        return len(self._passed()) > 1 or best is not None and failed is not None and 2 * best.size >= failed.size
 
     def _passed(self) -> list[Trial]:
         return [t for t in self.trials if t.fits]
