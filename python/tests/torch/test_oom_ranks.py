@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 import torch
@@ -16,9 +17,11 @@ import torch.nn.functional as F
 from fakecuda import OutOfMemoryError
 
 import ullage
+from ullage._oom import gradients
 from ullage._oom.ranks import Ranks
 
 TIMEOUT_S = 60
+DEADLINE_S = 240  # for all functions of a job
 
 
 def oom_if(failing, text="CUDA out of memory."):
@@ -182,6 +185,28 @@ def ddp_gradients_overlapped(rank):
     return ddp_gradients(rank, overlap=True)
 
 
+def ddp_with_buffers(rank):
+    """DDP's forward pass begins with a broadcast: a rank that repeats it alone must not wait in it, and buffers are the first rank's."""
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)))
+    x = torch.randn(8, 2, generator=torch.Generator().manual_seed(rank))
+
+    def loss(piece):
+        out = model(piece)
+        oom_if(rank == 1 and len(piece) > most)
+        return out.square().mean()
+
+    most, run = 4, ullage.microbatch(model, loss, timeout_s=TIMEOUT_S)
+    run(x)
+    with torch.no_grad():
+        run(x)
+    norm = model.module[1]
+    mine = norm.running_mean.clone()
+    gradients.share_buffers(model)
+    means = [torch.zeros(2) for _ in range(dist.get_world_size())]
+    dist.all_gather(means, norm.running_mean)
+    return [torch.equal(*means), torch.equal(mine, means[0]), int(norm.num_batches_tracked), run.size(), run.size("eval")]
+
+
 def ddp_within_no_sync(rank):
     """A program that accumulates over batches itself: nothing is averaged until its last one."""
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1, bias=False))
@@ -221,12 +246,8 @@ def a_trial_fails_elsewhere(rank):
 def main(names, rank, ranks, folder):
     """All functions named, one after the other, in one job: starting torch takes longer than they do."""
     torch.set_num_threads(1)
-    results = {}
-    for name in names.split(","):
-        store = dist.FileStore(os.path.join(folder, name), ranks)
-        dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
-        results[name] = globals()[name](rank)
-        dist.destroy_process_group()
+    dist.init_process_group("gloo", store=dist.FileStore(os.path.join(folder, "store"), ranks), rank=rank, world_size=ranks)
+    results = {name: globals()[name](rank) for name in names.split(",")}
     print(json.dumps(results))
     sys.stdout.flush()
     os._exit(0)  # threads of a group that timed out would wait on
@@ -238,7 +259,12 @@ def run_all(functions, ranks):
         names = ",".join(f.__name__ for f in functions)
         started = [subprocess.Popen([sys.executable, "-W", "ignore", __file__, names, str(rank), str(ranks), folder],
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(ranks)]
-        ended = [process.communicate(timeout=300) for process in started]
+        try:
+            ended = [process.communicate(timeout=DEADLINE_S) for process in started]
+        except subprocess.TimeoutExpired:  # a rank waits for one that failed, which is the one to hear
+            for process in started:
+                process.kill()
+            ended = [process.communicate() for process in started]
     failed = [f"rank {rank}:\n{ended[rank][1][-3000:]}" for rank, process in enumerate(started) if process.returncode != 0]
     if failed:
         raise AssertionError("\n".join(failed))
@@ -261,6 +287,7 @@ class TwoRanks(unittest.TestCase):
         highest: [[2, 0, [1, 0, 7]], [2, 1, [1, 0, 7]]],
         ddp_gradients: [[True] * 6] * 2,
         ddp_gradients_overlapped: [[True] * 6] * 2,
+        ddp_with_buffers: [[True, True, 4, 4, 4], [True, False, 4, 4, 4]],
         ddp_within_no_sync: [[0.0, 3.0], [2.0, 3.0]],
         a_trial_fails_elsewhere: ["RankError: a trial of size 4 failed on another rank: its log has the error", "KeyError: 'mine'"],
     }
@@ -274,6 +301,17 @@ class TwoRanks(unittest.TestCase):
     def test_a_rank_that_waits_in_a_collective_ends_with_an_error(self):
         got = run_all([one_waits_in_a_collective], ranks=2)
         self.assertEqual(got["one_waits_in_a_collective"], ["OutOfMemoryError", "failed"])
+
+
+class Worlds(unittest.TestCase):
+    def test_a_new_world_gets_a_group_of_its_own(self):
+        made = []
+        world = types.SimpleNamespace(group=types.SimpleNamespace(WORLD="one"), new_group=lambda **options: made.append(options) or len(made))
+        ranks = Ranks(timeout_s=12.5)
+        self.assertEqual([ranks._own_group(world), ranks._own_group(world)], [1, 1])
+        world.group.WORLD = "two"
+        self.assertEqual([ranks._own_group(world), Ranks(timeout_s=3)._own_group(world), ranks._own_group(world)], [2, 3, 2])
+        self.assertEqual([(m["backend"], m["timeout"].total_seconds()) for m in made], [("gloo", 12.5), ("gloo", 12.5), ("gloo", 3)])
 
 
 class ThreeRanks(unittest.TestCase):

@@ -1,9 +1,9 @@
-"""The gradients of a model across ranks, averaged when all ranks are known to have them."""
+"""What DDP does across ranks within a step, done before and after it: when all ranks are known to be there."""
 from __future__ import annotations
 
 from typing import Any, Iterator
 
-BUCKET_BYTES = 32 << 20  # of gradients that are averaged at once: enough to keep a network busy, and little to allocate
+BUCKET_BYTES = 32 << 20  # of tensors that travel at once: enough to keep a network busy, and little to allocate
 
 
 def check(model: Any) -> None:
@@ -26,6 +26,27 @@ def batch_norms(model: Any) -> Iterator[Any]:
     for module in model.modules():
         if isinstance(module, _BatchNorm) and module.training:
             yield module
+
+
+def share_buffers(model: Any) -> None:
+    """Gives every rank the buffers of the first, as DDP's forward pass would, and keeps that from doing it. Every rank calls it.
+
+    A rank that repeats a forward pass would wait in it for ranks that don't.
+    """
+    if not is_ddp(model):
+        return
+    import torch
+    import torch.distributed as dist
+
+    model.require_forward_param_sync = False  # DDP sets it again after a forward pass outside of no_sync()
+    buffers = [buffer.detach() for buffer in model.modules_buffers]
+    if not model.broadcast_buffers or not model.require_backward_grad_sync or not buffers:
+        return
+    source = dist.get_global_rank(model.process_group, 0)
+    for bucket in _buckets(buffers):
+        flat = torch.cat([buffer.reshape(-1) for buffer in bucket])
+        dist.broadcast(flat, source, group=model.process_group)
+        _scatter(flat, bucket)
 
 
 def average(model: Any) -> None:
@@ -54,23 +75,23 @@ def average(model: Any) -> None:
         _scatter(flat, bucket)
 
 
-def _scatter(flat: Any, grads: list[Any]) -> None:
+def _scatter(flat: Any, tensors: list[Any]) -> None:
     offset = 0
-    for grad in grads:
-        grad.copy_(flat[offset : offset + grad.numel()].view_as(grad))
-        offset += grad.numel()
+    for tensor in tensors:
+        tensor.copy_(flat[offset : offset + tensor.numel()].view_as(tensor))
+        offset += tensor.numel()
 
 
-def _buckets(grads: list[Any]) -> Iterator[list[Any]]:
-    """Gradients of one type and device, in order, up to BUCKET_BYTES together."""
+def _buckets(tensors: list[Any]) -> Iterator[list[Any]]:
+    """Tensors of one type and device, in order, up to BUCKET_BYTES together."""
     bucket: list[Any] = []
     size = 0
-    for grad in grads:
-        nbytes = grad.numel() * grad.element_size()
-        if bucket and (size + nbytes > BUCKET_BYTES or (grad.dtype, grad.device) != (bucket[0].dtype, bucket[0].device)):
+    for tensor in tensors:
+        nbytes = tensor.numel() * tensor.element_size()
+        if bucket and (size + nbytes > BUCKET_BYTES or (tensor.dtype, tensor.device) != (bucket[0].dtype, bucket[0].device)):
             yield bucket
             bucket, size = [], 0
-        bucket.append(grad)
+        bucket.append(tensor)
         size += nbytes
     if bucket:
         yield bucket

@@ -101,6 +101,7 @@ class MicroBatch:
         key = self.retry.key()
         run = Run(self.retry, key, min(count, self.retry.sizes.get(key, self.retry.size) or count))
         training = torch.is_grad_enabled()
+        gradients.share_buffers(self.model)
         undo = self._start(training)
         first = True
         for attempt in run.attempts():
