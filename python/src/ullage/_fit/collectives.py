@@ -53,9 +53,11 @@ class HeldWork(dist._Work):
         return self._result
 
     def get_future(self) -> Any:
+        """A future that is done. Nobody waits for the handle then, so that NCCL lets go of its tensors at the next call."""
         future: Any = torch.futures.Future()
         future.set_result(self._result)
-        self.wait()  # who has the future holds its tensors
+        self._calls.unclaimed.append(self._tensors)
+        self.wait()
         return future
 
 
@@ -65,6 +67,7 @@ class Collectives:
     def __init__(self, mode: "TraceMode") -> None:
         self.mode = mode
         self._held: list[HeldWork] = []
+        self.unclaimed: list[Tensors] = []  # of calls of which only the future was taken
         self._connected: set[str] = set()
         self._here = threading.local()
         self._pending: dict[int, Any] = {}  # inputs of functional collectives, by the output's storage, until wait_tensor
@@ -83,6 +86,7 @@ class Collectives:
     def _with(self, rule: "Rule") -> Callable[..., Any]:
         def run(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
             group = _group_of(args)
+            self.unclaimed.clear()  # NCCL's watchdog has found them done, and the next call lets go of them
             outputs, inputs = _tensors_of(args, rule.inputs)
             with self.mode:
                 temporary = rule.temporary(outputs, inputs, group)

@@ -13,6 +13,8 @@ import torch
 import torch.distributed as dist
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .trace import Trace
+
 _device_of = torch.ops.prim.device.default
 _CHOICE = 2  # of the questions for the first parameter's device: the first counts the devices of the module
 
@@ -32,7 +34,7 @@ class _TimedByHost(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def install() -> None:
+def install(trace: Trace) -> None:
     """Has every reducer be made so."""
     native = dist.Reducer
     register = dist._register_comm_hook
@@ -46,10 +48,24 @@ def install() -> None:
             group = next(a for a in (*args, *kwargs.values()) if isinstance(a, dist.ProcessGroup))
             self.state: Any = group
             self.hook: Callable[[Any, Any], Any] = _all_reduce
+            self.reduced_bytes = 0
             register(self, None, self._reduce)
 
         def _reduce(self, _: Any, bucket: Any) -> Any:
+            self.reduced_bytes += bucket.buffer().nbytes
             return self.hook(self.state, bucket)
+
+        def _rebuild_buckets(self) -> bool:
+            """As torch's, which drops the buckets of the first step once.
+
+            NCCL's watchdog, which looks every 100 ms, may not have found their reduction done by then: they then live on, as
+            long as a step, beside the new ones.
+            """
+            rebuilt = bool(super()._rebuild_buckets())
+            if rebuilt and self.reduced_bytes:
+                trace.line("held", n=self.reduced_bytes)
+            self.reduced_bytes = 0
+            return rebuilt
 
     def register_comm_hook(reducer: Any, state: Any, hook: Callable[[Any, Any], Any]) -> None:
         reducer.state, reducer.hook = state, hook
@@ -68,7 +84,7 @@ def install() -> None:
 def _all_reduce(group: Any, bucket: Any) -> Any:
     """Reduces a bucket where it is."""
     buffer = bucket.buffer()
-    group.allreduce([buffer]).wait()
+    group.allreduce([buffer]).get_future()
     future: Any = torch.futures.Future()
     future.set_result(buffer)
     return future

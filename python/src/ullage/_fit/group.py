@@ -139,4 +139,4 @@ def install(config: Config, mode: "TraceMode") -> None:
     collectives.learn_operations()
     Ranks(config, collectives).install()
     objects.install(collectives, config.folder)
-    ddp.install()
+    ddp.install(mode.trace)

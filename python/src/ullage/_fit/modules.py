@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import Module, Parameter
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .trace import Trace
 
@@ -16,7 +17,7 @@ _base_data: Any = torch._C.TensorBase.data  # type: ignore[attr-defined]
 
 def become(t: torch.Tensor, new: torch.Tensor) -> bool:
     """Has t be what new is, as `t.data = new` does. False where that cannot be, and a new object must take t's place."""
-    if isinstance(t, FakeTensor) == isinstance(new, FakeTensor):
+    if isinstance(t, FakeTensor) == isinstance(new, FakeTensor) and not is_traceable_wrapper_subclass(new):
         _base_data.__set__(t, new)
         if isinstance(new, FakeTensor):
             t.fake_device = new.fake_device  # type: ignore[attr-defined]
