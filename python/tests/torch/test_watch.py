@@ -85,7 +85,7 @@ class Watching(unittest.TestCase):
             self.assertRegex(growth.sites[0].place, r"test_watch.py:\d+ tensor")
             self.assertIn("history[…]", growth.holders[0])
             self.assertEqual(growth.steps_left, growth.room_bytes // (64 << 10))
-            self.assertRegex(str(growth), r"the memory of cuda:0 grows by 64.00 KiB a step, and has for \d+ of them")
+            self.assertRegex(str(growth), r"the memory of cuda:0 grows by 64.00 KiB per step, and has for \d+ of them")
             self.assertEqual(json.loads(json.dumps(growth.as_dict()))["slope_bytes"], 64 << 10)
             del batch, history
 

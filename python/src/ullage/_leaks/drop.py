@@ -11,12 +11,10 @@ from typing import Any, Iterator, MutableMapping
 from .._oom import failure
 from . import reach
 
-_PLAIN = (str, bytes, int, float, complex, type, type(None))
-
 
 def require(obj: Any) -> None:
     """Raises TypeError for what holds no tensors by its nature: code, text, numbers."""
-    if obj is not None and (isinstance(obj, (*reach.CODE, int, float, complex)) or not (hasattr(obj, "__dict__") or hasattr(obj, "__len__"))):
+    if obj is not None and (isinstance(obj, reach.CODE) or not (hasattr(obj, "__dict__") or hasattr(obj, "__len__"))):
         raise TypeError(f"release() was given the {type(obj).__name__} {repr(obj):.60}: give it the module, optimizer, container or tensor itself")
 
 
@@ -45,7 +43,7 @@ def drop(obj: Any) -> None:
 
 
 def _empty_module(module: Any, torch: Any) -> None:
-    """Takes parameters, buffers, submodules, hooks and other attributes from a module. What remains can be printed, not used."""
+    """Takes parameters, buffers, submodules, hooks, and attributes with tensors or functions. What remains can be printed, not used."""
     tables = (module._parameters, module._buffers, module._modules)
     for table in tables:
         for name in list(table):
@@ -54,7 +52,7 @@ def _empty_module(module: Any, torch: Any) -> None:
     for name, value in list(vars(module).items()):
         if name in bare and isinstance(value, MutableMapping) and not any(value is t for t in tables):
             value.clear()  # hooks, of which each may hold anything
-        elif name not in bare and not isinstance(value, _PLAIN):
+        elif name not in bare and (callable(value) or reach.holds_any(value)):
             module.__dict__[name] = None
 
 

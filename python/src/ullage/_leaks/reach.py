@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Collection, Iterator, Mapping, Optional
 
 MAX_DEPTH = 8  # of objects and containers within one another
-CODE = (type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType, str, bytes)
+PLAIN = (str, bytes, int, float, complex, type(None))
+CODE = (type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType, *PLAIN)
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,12 @@ def _tensors(obj: Any) -> Iterator[tuple[str, Any]]:
     todo = deque([(type(obj).__name__, obj, 0)])
     while todo:
         name, value, depth = todo.popleft()
-        if id(value) in seen or isinstance(value, CODE) or depth > MAX_DEPTH:
+        if id(value) in seen or depth > MAX_DEPTH:
             continue
         seen[id(value)] = value
         if isinstance(value, torch.Tensor):
             yield name, value
-        todo.extend((name + step, part, depth + 1) for step, part in _parts(value, torch))
+        todo.extend((name + step, part, depth + 1) for step, part in _parts(value, torch) if not isinstance(part, CODE))
 
 
 def _parts(value: Any, torch: Any) -> Iterator[tuple[str, Any]]:

@@ -2,14 +2,12 @@
 from __future__ import annotations
 
 import os
-import sysconfig
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
-_PACKAGES = ("site-packages", "dist-packages")
-_GENERATED = ("<frozen ", "<eval_with_key>")  # not "<stdin>" or "<ipython-input-3>"
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from .._holders import origin
+
 # Autograd runs the backward pass in threads of its own, which have no Python code on their stacks.
 NO_STACK = "no Python stack: the backward pass, or a thread of C++"
 
@@ -29,12 +27,12 @@ class Site:
 
 def names(frames: Optional[Sequence[Mapping[str, Any]]]) -> tuple[str, str]:
     """(place, call) of a stack, innermost frame first, as PyTorch records it."""
-    python = [f for f in frames or () if _is_python(str(f["filename"])) and not _is_own(str(f["filename"]))]
+    python = [f for f in frames or () if _is_python(str(f["filename"])) and not origin.is_own(str(f["filename"]))]
     if not python:
         return NO_STACK, ""
     inner = python[0]
     for frame in python:
-        if not _is_library(str(frame["filename"])):
+        if _is_users(str(frame["filename"])):
             return _show(frame, short=False), "" if frame is inner else _show(inner, short=True)
     return _show(inner, short=True), ""
 
@@ -69,16 +67,6 @@ def _is_python(filename: str) -> bool:
     return filename.endswith(".py") or filename.startswith("<")
 
 
-@lru_cache(maxsize=4096)
-def _is_library(filename: str) -> bool:
-    """Whether a file belongs to Python, to an installed package, or to what torch.compile and torch.fx wrote."""
-    if filename.startswith("<"):
-        return filename.startswith(_GENERATED)
-    parts = filename.replace("\\", "/").split("/")
-    standard = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
-    return any(p in _PACKAGES or p.startswith("torchinductor") for p in parts) or os.path.realpath(filename).startswith(standard)
-
-
-@lru_cache(maxsize=4096)
-def _is_own(filename: str) -> bool:
-    return filename.startswith(_OWN + os.sep)
+def _is_users(filename: str) -> bool:
+    """Whether code is the program's own. What torch.compile writes lies in a folder of temporary files."""
+    return origin.is_users(filename) and "torchinductor" not in filename
