@@ -273,6 +273,13 @@ class _Generator(torch.Generator):
     def set_offset(self, offset: int) -> None:
         return None
 
+    def get_state(self) -> torch.Tensor:
+        """Seed and offset, as a generator of the GPU has them: 16 bytes of the CPU."""
+        return torch.tensor([self.initial_seed() & (2**63 - 1), 0]).view(torch.uint8)
+
+    def set_state(self, new_state: torch.Tensor) -> "_Generator":  # type: ignore[override]
+        return self
+
 
 class _Runtime:
     """torch.cuda.cudart(): the calls that scripts make to start and stop a profiler, or to pin memory, do nothing."""

@@ -85,6 +85,9 @@ class TraceMode(FakeTensorMode):
         answer = values.answer(self, func, args, kwargs, fakes)
         if answer is not values.NONE:
             return answer
+        if self._kind(func).is_composite:  # under inference_mode, and within the dispatch of a subclass
+            with self:
+                return func.decompose(*args, **kwargs)
         return self._run(func, types, args, kwargs, tensors)
 
     def run(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -168,6 +171,8 @@ class TraceMode(FakeTensorMode):
             self.known.after_write(func, args, kwargs, args[0])
         elif new:
             self.known.after(func, args, kwargs, result)
+            if func in values.HOLDS:
+                result._ullage_holds = True
 
     def _line(self, func: Any, args: Any, kwargs: Any, outs: list[torch.Tensor], new: list[tuple[int, int, int]]) -> None:
         self.before_op()
@@ -253,10 +258,19 @@ class _Here(threading.local):
     inside = False  # within torch's own handling of an operator
 
 
+def _is_composite(func: Any) -> bool:
+    """Whether an operator is made of others on every device, as linear is of a product and a sum."""
+    if not isinstance(func, torch._ops.OpOverload):
+        return False
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    name = func.name()
+    return bool(has(name, "CompositeImplicitAutograd")) and not any(has(name, key) for key in ("CPU", "CUDA", "Meta"))
+
+
 class _Kind:
     """What an operator's schema says of it."""
 
-    __slots__ = ("is_factory", "is_inplace", "is_product", "is_view", "resizes", "taken")
+    __slots__ = ("is_composite", "is_factory", "is_inplace", "is_product", "is_view", "resizes", "taken")
 
     def __init__(self, func: Any) -> None:
         schema = getattr(func, "_schema", None)
@@ -268,6 +282,7 @@ class _Kind:
         aliases = schema is not None and any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
         self.is_product = name in ("aten.mm.default", "aten.bmm.default")
         self.taken = _TAKEN.get(name)
+        self.is_composite = _is_composite(func)
         self.is_view = not self.is_inplace and (aliases or torch.Tag.inplace_view in tags)
 
 
