@@ -50,6 +50,10 @@ def _hide_gpus() -> None:
             os.environ["CUDA_VISIBLE_DEVICES"] = before
 
 
+class _NoTensor:
+    """Stands where libraries look whether a tensor is fake, so as to leave out what reads values: here they can be read."""
+
+
 class Session:
     """The tracing of one process."""
 
@@ -89,6 +93,7 @@ class Session:
     def install(self) -> None:
         """Puts everything in place; from here on the program's tensors pass by."""
         setattr(fake_tensor, "init_gpu_context", lambda *_: None)
+        setattr(torch._subclasses, "FakeTensor", _NoTensor)
         modules.install()
         resize.install(self.mode)
         self.paths.install()

@@ -12,8 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from .storages import Storages
 
-ELEMENTS = 1 << 16  # of the largest storage of integers whose values are kept
-FLOATS = 64  # of the largest one of floating point
+ELEMENTS = 1 << 16  # of the largest storage whose values are kept
 
 _RANDOM = torch.Tag.nondeterministic_seeded
 aten = torch.ops.aten
@@ -24,7 +23,7 @@ _UNCHANGED = {  # what these write is known without running them: no gradient ov
 
 
 def _is_small(t: torch.Tensor) -> bool:
-    return t.numel() <= (FLOATS if t.dtype.is_floating_point or t.dtype.is_complex else ELEMENTS)
+    return t.numel() <= ELEMENTS
 
 
 class Known:

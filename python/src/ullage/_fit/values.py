@@ -1,7 +1,7 @@
 """Answers to what a program asks of values that only a GPU would have.
 
 A tensor of the GPU has no values here. A number that the program reads of one is a stand-in: 1 for floating point, 0 for integers, and
-for booleans what lets a program go on: all, isfinite and equality hold, everything else does not. Small tensors whose values came
+for booleans what lets a program go on: all and isfinite hold, comparisons and any do not. Small tensors whose values came
 from the program itself (lengths, masks, a scaler's counters) keep them: `known` has a real copy, as long as every operator on them
 can be run on the copies too. Shapes that depend on unknown values are taken as large as they can be.
 """
@@ -27,7 +27,7 @@ _FACTORIES = {
     "aten::new_empty", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::new_empty_strided",
 }  # fmt: skip
 
-_HOLDS = {aten.all.default, aten.all.dim, aten.isfinite.default, aten.eq.Tensor, aten.eq.Scalar, aten.ge.Scalar, aten.gt.Scalar}
+HOLDS = {aten.all.default, aten.all.dim, aten.all.dims, aten.isfinite.default}  # what a program checks before it goes on
 
 
 def is_factory(func: Any) -> bool:
@@ -206,13 +206,11 @@ def _put(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any])
 
 def _safe_softmax(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
     """As _safe_softmax in aten/src/ATen/native/transformers/attention.cpp, which is made of other operators."""
+    t, dim, dtype = args[0], args[1], kwargs.get("dtype")
     with mode:
-        out = torch.softmax(args[0], args[1], kwargs.get("dtype"))
-        minus_infinity = torch.scalar_tensor(float("-inf"), dtype=out.dtype, device=out.device)
-        masked = args[0].eq(minus_infinity)
-        masked_rows = masked.all(args[1], keepdim=True)
-        zero = torch.scalar_tensor(0.0, dtype=out.dtype, device=out.device)
-        return torch.where(masked_rows, zero, out)
+        out = aten._softmax.default(t if dtype is None else t.to(dtype), dim, False)
+        masked_rows = aten.all.dim(aten.eq.Scalar(t, float("-inf")), dim, True)
+        return out.masked_fill_(masked_rows, torch.scalar_tensor(0.0, dtype=out.dtype, device=out.device))
 
 
 def _equal(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
