@@ -31,6 +31,7 @@ func TestJSONPage(t *testing.T) {
 		"snap":    snapJSON{},
 		"explain": report.ExplainJSON{},
 		"tune":    report.TuneJSON{},
+		"fit":     report.FitJSON{},
 	} {
 		want := make(map[string][]string)
 		describe(reflect.TypeOf(value), "", nil, want)

@@ -60,6 +60,7 @@ func newFit(app *App) *cobra.Command {
 		Short:   "Predict a program's GPU memory, without a GPU",
 		Long:    fitLong,
 		GroupID: groupRun,
+		Args:    cobra.ArbitraryArgs, // newFitter knows whether a command must be given
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := newFitter(app, &f, args, cmd.Flags().Changed("alloc-conf"))
 			if err != nil {
@@ -225,7 +226,7 @@ func (r *fitter) read(ctx context.Context) (*fit.Trace, error) {
 		return nil, err
 	}
 	defer file.Close()
-	t, err := fit.Read(&cancelReader{ctx, file}, r.f.trace)
+	t, err := readTraceFrom(&cancelReader{ctx, file}, r.f.trace)
 	return t, inputError(err)
 }
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +42,20 @@ func readTrace(ctx context.Context, name string) (*fit.Trace, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return fit.Read(&cancelReader{ctx, file}, name)
+	return readTraceFrom(&cancelReader{ctx, file}, name)
+}
+
+// readTraceFrom reads a trace, packed with gzip or not.
+func readTraceFrom(r io.Reader, name string) (*fit.Trace, error) {
+	in := bufio.NewReader(r)
+	if magic, _ := in.Peek(2); string(magic) != "\x1f\x8b" {
+		return fit.Read(in, name)
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return fit.Read(z, name)
 }
 
 // keep copies the trace to where --out says.

@@ -15,13 +15,16 @@ import (
 const (
 	blasWorkspaceHopper = 32 << 20              // compute capability 9, 10, 12
 	blasWorkspaceOther  = 2*4096<<10 + 8*16<<10 // ":4096:2:16:8", cuBLAS's own default
+	blasLtWorkspace     = 1 << 20
 	blasFunction        = "at::cuda::setWorkspaceForHandle"
+	blasLtFunction      = "at::cuda::getCUDABlasLtWorkspace"
 )
 
 // blasKey is what a handle belongs to.
 type blasKey struct {
 	thread uint8
 	stream uint32
+	lt     bool
 }
 
 var blasRecipes = map[string]recipe{}
@@ -37,12 +40,14 @@ func init() {
 
 func planProduct(c *call) {
 	c.p.rest()
-	c.blasWorkspace()
+	c.keep(blasKey{c.e.Thread, c.e.Stream, false}, blasFunction, c.c.blasBytes)
+	if c.hasBiasVector() {
+		c.keep(blasKey{c.e.Thread, c.e.Stream, true}, blasLtFunction, c.c.ltBytes)
+	}
 }
 
-// blasWorkspace takes the workspace of the call's thread and stream, if it is the first.
-func (c *call) blasWorkspace() {
-	key := blasKey{c.e.Thread, c.e.Stream}
+// keep takes a workspace that is kept, if the handle has none yet.
+func (c *call) keep(key blasKey, fn string, bytes int64) {
 	if c.c.blas[key] {
 		return
 	}
@@ -50,7 +55,29 @@ func (c *call) blasWorkspace() {
 		c.c.blas = map[blasKey]bool{}
 	}
 	c.c.blas[key] = true
-	c.p.need(CuBLAS, blasFunction, c.c.blasBytes)
+	c.p.need(CuBLAS, fn, bytes)
+}
+
+// hasBiasVector tells whether a product goes to cuBLASLt: addmm, or linear, with a vector
+// to add to each row.
+func (c *call) hasBiasVector() bool {
+	switch baseName(c.s.Op) {
+	case "addmm", "_addmm_activation":
+		add, second := c.s.first("self"), c.s.tensor("mat2")
+		return add != nil && second != nil && len(add.Shape) == 1 && second.Dim(0) > 1 && second.Dim(1) > 1 && c.s.number("beta", 1) == 1
+	case "linear":
+		bias := c.s.tensor("bias")
+		return bias != nil && bias.Dim(0) > 1
+	}
+	return false
+}
+
+// ltWorkspaceBytes is the size of cuBLASLt's workspace.
+func ltWorkspaceBytes(env map[string]string) int64 {
+	if kib, err := strconv.ParseInt(env["CUBLASLT_WORKSPACE_SIZE"], 10, 32); err == nil && kib >= 0 {
+		return kib << 10
+	}
+	return blasLtWorkspace
 }
 
 // blasWorkspaceBytes is the size of a workspace on a card, under the environment that the

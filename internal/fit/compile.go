@@ -25,6 +25,7 @@ type Job struct {
 	Fraction  float64 // what set_per_process_memory_fraction was called with first; 0 for not
 	Guesses   int     // convolutions whose workspace was not measured
 	Exact     int     // and that were
+	Searches  int     // forms that cudnn.benchmark tries all kernels for
 	hasStream bool
 }
 
@@ -68,15 +69,20 @@ var ErrNoCUDA = errors.New("the program put nothing on the GPU")
 
 // Compile plans what every operator of the trace takes, on the card of a profile. device
 // is the ordinal of the device to look at.
-func Compile(t *Trace, p *Profile, device int) (*Job, error) {
+func Compile(t *Trace, p *Profile, device int) (*Job, error) { return compile(t, p, device, nil) }
+
+// compile is Compile with a table of convolutions; nil is the measured one, which is only
+// unpacked for a program that has some.
+func compile(t *Trace, p *Profile, device int, convs *convTable) (*Job, error) {
 	version, err := allocator.ParseVersion(t.Meta.Torch)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	c := &compiler{
+		convs:   convs,
 		job:     &Job{Trace: t, Profile: p, Device: device, Version: version},
 		profile: p, slotOf: make(map[int32]int32), shared: make(map[int32]bool), fnIDs: make(map[string]int16),
-		blasBytes: blasWorkspaceBytes(p, t.Meta.Env), tf32: true, cudnn: true,
+		blasBytes: blasWorkspaceBytes(p, t.Meta.Env), ltBytes: ltWorkspaceBytes(t.Meta.Env), tf32: true, cudnn: true,
 	}
 	for i := range t.Events {
 		c.event(int32(i))
@@ -101,9 +107,12 @@ type compiler struct {
 
 	blas      map[blasKey]bool
 	blasBytes int64
+	ltBytes   int64
 
-	tf32, cudnn, benchmark bool // settings in force
+	convs                  *convTable // nil: not unpacked yet
+	tf32, cudnn, benchmark bool       // settings in force
 	nears                  map[convSearch]workspace
+	searched               map[convSearch]bool // by cudnn.benchmark
 }
 
 func (c *compiler) event(i int32) {
@@ -172,6 +181,8 @@ func (c *compiler) operator(i int32, e *Event) {
 		case stepDrop:
 			c.emit(jobOp{kind: jobFree, thread: e.Thread, fn: -1, slot: c.scratch[s.index], stack: e.Stack, event: i})
 			c.spare = append(c.spare, c.scratch[s.index])
+		case stepEmptyCache:
+			c.emit(jobOp{kind: jobEmptyCache, fn: -1, stack: e.Stack, event: i})
 		}
 	}
 }

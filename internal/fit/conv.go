@@ -109,7 +109,9 @@ func planConvolutionBackward(c *call) {
 	if flagAt(mask, 0) {
 		c.p.take(next)
 		next++
+		weightCopy := c.copyTo(weight, v.shape.nhwc)
 		c.conv(v, convInput)
+		c.p.drop(weightCopy)
 	}
 	if flagAt(mask, 1) {
 		c.p.take(next)
@@ -156,12 +158,39 @@ func (c *call) conv(v convCall, d convDir) {
 	}
 	w := c.c.workspaceOf(&v.shape, d)
 	c.c.job.Used.CuDNN = true
+	if c.c.benchmark {
+		c.search(&v.shape, d, w)
+	}
 	if w.exact {
 		c.c.job.Exact++
 	} else {
 		c.c.job.Guesses++
 	}
 	c.p.drop(c.p.between(Convolution, convFunction, w.bytes, w.high))
+}
+
+// Of 68 searches measured under cudnn.benchmark, half asked for at most twice what the
+// operands take, and nine of ten for at most sixteen times; the largest for 87 times.
+const (
+	searchTimes     = 2
+	searchTimesHigh = 16
+)
+
+// search plans what cudnn.benchmark does at the first call of a form: all kernels run in
+// one buffer, and the cache is emptied. Depthwise convolutions have one kernel only.
+func (c *call) search(v *convShape, d convDir, w workspace) {
+	key := convSearch{v.key(), v.n, d}
+	if c.c.searched[key] || v.grouping() == 2 {
+		return
+	}
+	if c.c.searched == nil {
+		c.c.searched = map[convSearch]bool{}
+	}
+	c.c.searched[key] = true
+	c.c.job.Searches++
+	operands := v.bytes(operandInput, true) + v.bytes(operandOutput, true) + v.bytes(operandWeight, true)
+	c.p.drop(c.p.between(Convolution, convFunction, max(w.bytes, searchTimes*operands), max(w.high, searchTimesHigh*operands)))
+	c.p.emptyCache()
 }
 
 func (c *compiler) workspaceOf(v *convShape, d convDir) workspace {
@@ -171,7 +200,10 @@ func (c *compiler) workspaceOf(v *convShape, d convDir) workspace {
 	key := convSearch{v.key(), v.n, d}
 	w, known := c.nears[key]
 	if !known {
-		w = measuredConvs().estimate(*v, d)
+		if c.convs == nil {
+			c.convs = measuredConvs()
+		}
+		w = c.convs.estimate(*v, d)
 		c.nears[key] = w
 	}
 	return w

@@ -35,9 +35,10 @@ type step struct {
 type stepKind uint8
 
 const (
-	stepTake    stepKind = iota // memory that the trace lists
-	stepScratch                 // memory that the operator takes for itself
-	stepDrop                    // and gives back
+	stepTake       stepKind = iota // memory that the trace lists
+	stepScratch                    // memory that the operator takes for itself
+	stepDrop                       // and gives back
+	stepEmptyCache                 // all that is cached goes back to the driver
 )
 
 // plan is the order of requests and frees within one operator. The zero plan takes what
@@ -58,6 +59,13 @@ func (p *plan) take(i int) {
 	if i >= 0 && i < len(p.taken) && !p.taken[i] {
 		p.taken[i] = true
 		p.steps = append(p.steps, step{what: stepTake, index: int32(i)})
+	}
+}
+
+// skip leaves out a storage that the trace lists, but a real run does not ask the GPU for.
+func (p *plan) skip(i int) {
+	if i >= 0 && i < len(p.taken) {
+		p.taken[i] = true
 	}
 }
 
@@ -92,6 +100,9 @@ func (p *plan) drop(scratch ...int32) {
 		}
 	}
 }
+
+// emptyCache gives all cached memory back to the driver.
+func (p *plan) emptyCache() { p.steps = append(p.steps, step{what: stepEmptyCache}) }
 
 // brief takes memory and gives it back at once.
 func (p *plan) brief(term Term, fn string, bytes int64) { p.drop(p.need(term, fn, bytes)) }

@@ -118,15 +118,15 @@ func (p *Prediction) Record() (*snapshot.Recording, Run) {
 
 // Shares of the peak for what the model does not know, found on measured jobs.
 const (
-	unknownShare       = 0.01
-	unknownShareOfConv = 0.02 // where cuDNN's workspaces make the peak uncertain
-	unknownLeastBytes  = 22 << 20
+	unknownShare      = 0.015
+	estimatedShare    = 0.02     // more, times the share of convolutions that were not measured
+	unknownLeastBytes = 22 << 20 // a segment
 )
 
 func (p *Prediction) unknown() int64 {
 	share := unknownShare
-	if p.Job.Terms[Convolution].Requests > 0 {
-		share = unknownShareOfConv
+	if j := p.Job; j.Guesses > 0 {
+		share += estimatedShare * float64(j.Guesses) / float64(j.Guesses+j.Exact)
 	}
 	return max(int64(share*float64(p.Best.PeakReserved)), unknownLeastBytes)
 }

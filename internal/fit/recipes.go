@@ -18,7 +18,7 @@ type recipe func(c *call)
 var recipes = map[string]recipe{}
 
 func init() {
-	for _, group := range []map[string]recipe{blasRecipes, reduceRecipes, convRecipes, attentionRecipes, sortRecipes, temporaryRecipes, recurrentRecipes} {
+	for _, group := range []map[string]recipe{blasRecipes, reduceRecipes, convRecipes, attentionRecipes, sortRecipes, temporaryRecipes, recurrentRecipes, normRecipes} {
 		for name, r := range group {
 			recipes[name] = r
 		}

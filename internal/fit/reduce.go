@@ -143,11 +143,18 @@ func (r *reduction) buffers(p *Profile, f func(buffer, semaphores int64)) (extra
 		}
 		extra = extra / r.outBytes * r.accBytes
 	}
-	r.halves(p, dims, f)
+	left := maxLaunches
+	r.halves(p, dims, &left, f)
 	return extra
 }
 
-func (r *reduction) halves(p *Profile, dims []reduceDim, f func(buffer, semaphores int64)) {
+// maxLaunches bounds the halves of one reduction: 1,024 of 2 GiB are more than any card has.
+const maxLaunches = 1024
+
+func (r *reduction) halves(p *Profile, dims []reduceDim, left *int, f func(buffer, semaphores int64)) {
+	if *left--; *left < 0 {
+		return
+	}
 	if fits32(dims) {
 		if b, s := r.launch(p, dims); b > 0 {
 			f(b, s)
@@ -169,7 +176,7 @@ func (r *reduction) halves(p *Profile, dims []reduceDim, f func(buffer, semaphor
 	for _, size := range []int64{half, dims[at].size - half} {
 		part := slices.Clone(dims)
 		part[at].size = size
-		r.halves(p, part, f)
+		r.halves(p, part, left, f)
 	}
 }
 

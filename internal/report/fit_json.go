@@ -1,6 +1,9 @@
 package report
 
-import "github.com/ullage-dev/ullage/internal/fit"
+import (
+	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/fit"
+)
 
 // FitJSON is what fit prints under --json. Amounts are bytes; lists are never null.
 type FitJSON struct {
@@ -26,7 +29,7 @@ type FitJSON struct {
 	Calls              int          `json:"calls"`
 	Stopped            string       `json:"stopped"` // why the trace ends
 	Cards              []CardJSON   `json:"cards"`
-	Memory             *DeviceJSON  `json:"memory"` // whose it is at the peak, as explain prints it
+	Memory             HeldJSON     `json:"memory"` // whose it is when most is allocated
 	Budgets            []BudgetJSON `json:"budgets"`
 	Notes              []string     `json:"notes"`
 }
@@ -54,6 +57,38 @@ type CardJSON struct {
 	FitsSafely bool   `json:"fits_safely"`
 	SpareBytes int64  `json:"spare_bytes"`
 	Retries    int    `json:"alloc_retries"`
+}
+
+// HeldJSON is whose memory it is at one moment, by what it is for, by line and by module.
+type HeldJSON struct {
+	AllocatedBytes int64      `json:"allocated_bytes"`
+	Categories     []PartJSON `json:"categories"`
+	Lines          []PartJSON `json:"lines"`
+	Modules        []PartJSON `json:"modules"`
+}
+
+// PartJSON is a part of it.
+type PartJSON struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+func heldJSON(x *analyze.Explanation) HeldJSON {
+	out := HeldJSON{Categories: []PartJSON{}, Lines: []PartJSON{}, Modules: []PartJSON{}}
+	if x == nil {
+		return out
+	}
+	out.AllocatedBytes = x.Holders.AllocatedBytes
+	for _, c := range x.Holders.Categories {
+		out.Categories = append(out.Categories, PartJSON{c.Category.String(), c.Bytes})
+	}
+	for _, g := range x.Holders.Groups {
+		out.Lines = append(out.Lines, PartJSON{g.Name, g.Bytes})
+	}
+	for _, g := range x.Modules {
+		out.Modules = append(out.Modules, PartJSON{g.Name, g.Bytes})
+	}
+	return out
 }
 
 // NewFitJSON makes the JSON form of a prediction.
@@ -84,9 +119,6 @@ func NewFitJSON(v *Fitting) FitJSON {
 	for _, c := range v.Cards {
 		out.Cards = append(out.Cards, CardJSON{c.Profile.Name, c.Profile.Origin, c.Profile.TotalBytes, c.Room, c.Lives(), c.Safe, c.Spare, c.Run.Retries})
 	}
-	if v.X != nil {
-		memory := NewDeviceJSON(v.X)
-		out.Memory = &memory
-	}
+	out.Memory = heldJSON(v.X)
 	return out
 }
