@@ -1,4 +1,4 @@
-"""The allocator's counters beside the loss, in a log of any kind: here lines of JSON; TensorBoard, W&B, MLflow and an Accelerator go in the same place.
+"""The allocator's counters beside the loss, in a log of any kind: here lines of JSON, and as well TensorBoard, W&B, MLflow, an Accelerator.
 
 usage: python log_memory.py
 

@@ -89,7 +89,8 @@ def check_measure():
     row("measure", "of the peak explained by sites and what was there before", f"{told / peak:.2%}", abs(told / peak - 1) < 0.01)
     with ullage.measure() as m:
         kept = [torch.empty(3 * MIB + 100, dtype=torch.uint8, device="cuda") for _ in range(5)]
-    row("measure", "kept, less what the allocator counts as allocated since", f"{m[0].kept_bytes - m[0].change_bytes:,} B", m[0].kept_bytes == m[0].change_bytes)
+    off = m[0].kept_bytes - m[0].change_bytes
+    row("measure", "kept, less what the allocator counts as allocated since", f"{off:,} B", off == 0)
     row("measure", "the line of what was kept", m[0].kept[0].place.rpartition(os.sep)[2], "check_measure" in m[0].kept[0].place)
     del kept
     plain, counted, sited = (statistics.median(timed(work, batch, how)) for how in (None, False, True))
@@ -132,11 +133,13 @@ def check_preflight():
             torch.cuda.reset_peak_memory_stats()
             work.step(batch)
         peak = torch.cuda.max_memory_allocated()
-        row("preflight", f"{name}: the peak it tells for step 3, less that of step 3", f"{told.later_peak_bytes / peak - 1:+.2%}", abs(told.later_peak_bytes / peak - 1) < 0.01)
+        off = told.later_peak_bytes / peak - 1
+        row("preflight", f"{name}: the peak it tells for step 3, less that of step 3", f"{off:+.2%}", abs(off) < 0.01)
         del work, batch
         check_computed(name, size)
         share = largest_share(name, told.largest_batch)
-        row("preflight", f"{name}: largest batch {told.largest_batch} (a step with {told.tried_batch} ran), of the true one", f"{share:.1%}", abs(share - 1) < 0.05)
+        what = f"{name}: largest batch {told.largest_batch} (a step with {told.tried_batch} ran), of the true one"
+        row("preflight", what, f"{share:.1%}", abs(share - 1) < 0.05)
         row("preflight", f"{name}: time", f"{seconds:.1f} s", None)
 
 
@@ -193,8 +196,10 @@ def check_release():
     released = ullage.release(model, optimizer)
     print(released)
     left = PROBES["attention"].untyped_storage().nbytes()
-    row("release", "is still held, besides the one tensor that is referred to elsewhere", f"{released.alive_bytes - left:,} B", released.alive_bytes == left)
-    row("release", "says who holds it", *(lambda text: (text[-28:], "PROBES['attention']" in text))("; ".join(released.holders().values())))
+    more = released.alive_bytes - left
+    row("release", "is still held, besides the one tensor that is referred to elsewhere", f"{more:,} B", more == 0)
+    holder = "; ".join(released.holders().values())
+    row("release", "says who holds it", holder[-28:], "PROBES['attention']" in holder)
     share = released.held_bytes / held
     row("release", "of what was allocated is accounted for by the objects", f"{share:.1%}", share > 0.95)
     PROBES.clear()
@@ -209,7 +214,8 @@ def check_release():
     with ullage.release(x) as released:
         del x
     back = reserved - torch.cuda.memory_reserved()
-    row("release", "goes back to the driver though another stream was using it", f"{back / MIB:.0f} MiB", released.complete and back >= 256 * MIB)
+    done = released.complete and back >= 256 * MIB
+    row("release", "goes back to the driver though another stream was using it", f"{back / MIB:.0f} MiB", done)
 
 
 # --- watch
@@ -274,11 +280,14 @@ def check_snapshot():
         torch.cuda.memory._record_memory_history(enabled=None)
         with open(path, "rb") as f:
             events = pickle.load(f)["device_traces"][0]
-        row("snapshot", "events in the file; beside it", f"{len(events)}; {', '.join(sorted(os.listdir(folder)))}", len(events) > 0 and len(os.listdir(folder)) == 2)
+        files = sorted(os.listdir(folder))
+        row("snapshot", "events in the file; files", f"{len(events)}; {', '.join(files)}", len(events) > 0 and len(files) == 2)
         del x
 
 
-CHECKS = {"measure": check_measure, "preflight": check_preflight, "release": check_release, "watch": check_watch, "snapshot": check_snapshot}
+CHECKS = {
+    "measure": check_measure, "preflight": check_preflight, "release": check_release, "watch": check_watch, "snapshot": check_snapshot,
+}
 
 
 def main():

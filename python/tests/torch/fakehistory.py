@@ -65,7 +65,8 @@ class RecordingCuda(FakeCuda):
     def snapshot(self, device: Any = None, **kwargs: Any) -> dict[str, Any]:
         self.allocated_bytes
         blocks = [
-            {"address": self.blocks[key][0], "size": size, "requested_size": size, "state": "active_allocated", "frames": self.blocks[key][1]}
+            {"address": self.blocks[key][0], "size": size, "requested_size": size, "state": "active_allocated",
+             "frames": self.blocks[key][1]}
             for key, (_, size) in self._live.items()
         ]
         segments = [{"device": 0, "address": b["address"], "total_size": b["size"], "blocks": [b]} for b in blocks]

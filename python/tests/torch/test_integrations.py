@@ -119,14 +119,17 @@ class Importing(unittest.TestCase):
     def test_no_library_is_imported_with_the_package(self):
         libraries = ("torch", "transformers", "lightning", "pytorch_lightning", "accelerate", "tensorboard", "wandb")
         code = f"import sys, ullage, ullage.integrations; print([m for m in {libraries} if m in sys.modules])"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
         self.assertEqual(done.stdout, "[]\n", done.stderr)
         self.assertLessEqual({"Series", "TransformersCallback"}, set(dir(integrations)))
         with self.assertRaises(AttributeError):
             integrations.Trainer
 
     def test_a_library_that_is_not_there_is_named(self):
-        for callback, names in (("TransformersCallback", ["transformers"]), ("LightningCallback", ["lightning", "pytorch_lightning"]), ("AccelerateTracker", ["accelerate"])):
+        for callback, names in {
+            "TransformersCallback": ["transformers"], "LightningCallback": ["lightning", "pytorch_lightning"], "AccelerateTracker": ["accelerate"],
+        }.items():
             if any(map(has, names)):
                 self.assertTrue(callable(getattr(integrations, callback)))
             else:
@@ -167,7 +170,8 @@ if has("transformers") and has("accelerate"):
         def test_a_log_of_its_own(self):
             with tempfile.TemporaryDirectory() as folder, Counting():
                 log = Log()
-                callback = integrations.TransformersCallback(log, watch=ullage.watch(on_growth=lambda g: None, holders=False), every_seconds=0)
+                watch = ullage.watch(on_growth=lambda g: None, holders=False)
+                callback = integrations.TransformersCallback(log, watch=watch, every_seconds=0)
                 trainer = self.train(folder, callback)
                 self.assertEqual([step for step, _ in log.entries], list(range(1, STEPS + 1)))
                 self.assertNotIn("memory/cuda0/allocated_bytes", trainer.state.log_history[0])
@@ -198,8 +202,8 @@ if has("lightning"):
                 callback = integrations.LightningCallback(watch=ullage.watch(on_growth=lambda g: None), every_seconds=0)
                 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
                 trainer = lightning.Trainer(
-                    accelerator="cpu", max_epochs=1, logger=CSVLogger(folder, flush_logs_every_n_steps=1), callbacks=[callback], log_every_n_steps=20,
-                    enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+                    accelerator="cpu", max_epochs=1, logger=CSVLogger(folder, flush_logs_every_n_steps=1), callbacks=[callback],
+                    log_every_n_steps=20, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     trainer.fit(Model(), batches, batches)
@@ -247,7 +251,8 @@ if has("tensorboard"):
                         series.step(step)
                 events = EventAccumulator(folder)
                 events.Reload()
-                self.assertEqual([(e.step, e.value) for e in events.Scalars("memory/cuda0/allocated_bytes")], [(0, MIB), (1, 2 * MIB), (2, 3 * MIB)])
+                scalars = [(e.step, e.value) for e in events.Scalars("memory/cuda0/allocated_bytes")]
+                self.assertEqual(scalars, [(0, MIB), (1, 2 * MIB), (2, 3 * MIB)])
 
 
 class Snapshots(unittest.TestCase):
@@ -261,7 +266,8 @@ class Snapshots(unittest.TestCase):
             with open(path[:-7] + ".json", encoding="utf-8") as f:
                 beside = json.load(f)
             self.assertEqual((beside["recording"], beside["reason"], beside["history"]), ("now.pickle", "snap", None))
-            self.assertEqual((beside["devices"][0]["total_bytes"], beside["devices"][0]["stats"]["allocated_bytes.all.current"]), (1 << 30, MIB))
+            device = beside["devices"][0]
+            self.assertEqual((device["total_bytes"], device["stats"]["allocated_bytes.all.current"]), (1 << 30, MIB))
             gpu.record(enabled=None)
             ullage.snapshot(path)
             self.assertEqual(sorted(os.listdir(folder)), ["now.json", "now.pickle"])

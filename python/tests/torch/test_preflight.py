@@ -1,4 +1,4 @@
-"""preflight() on a GPU of main memory: its figures against what the steps of a real training take there, and that nothing is left changed."""
+"""preflight() on a GPU of main memory: its figures against what real steps take there, and that nothing is left changed."""
 import copy
 import json
 import random
@@ -101,6 +101,8 @@ class Peaks(unittest.TestCase):
             self.assertAlmostEqual(found.later_peak_bytes, later, delta=64 << 10)
             self.assertLess(found.free_bytes, 0)
             self.assertIn("it will run out of memory once there are optimizer states", str(found))
+            smaller = ullage.preflight(training.model, training.step, training.optimizer, batch=training.batch)
+            self.assertTrue(1024 < smaller.largest_batch < 2048, smaller)
             self.assertRegex(str(found), "are lacking of the")
 
     def test_a_step_that_does_not_fit_at_all(self):
@@ -125,6 +127,23 @@ class Peaks(unittest.TestCase):
             parameters = sum(p.numel() * 4 for p in training.model.parameters())
             self.assertEqual((found.measured, found.states_bytes), (False, 2 * parameters))
             self.assertIn("did not step AdamW", found.notes[0])
+
+    def test_a_second_step_unlike_the_first(self):
+        with FakeCuda(total_bytes=64 * MIB):
+            training, calls = Training(), []
+
+            def step():
+                calls.append(1)
+                training.step(torch.ones(256 if len(calls) == 1 else 16_384, 512))
+
+            found = ullage.preflight(training.model, step, training.optimizer)
+            self.assertEqual((found.fits, found.measured), (False, False))
+            self.assertIn("CUDA out of memory", found.error)
+            self.assertIn("a second step ran out of memory though", str(found))
+
+    def test_a_step_elsewhere(self):
+        with FakeCuda(), self.assertRaisesRegex(RuntimeError, "allocated nothing on cuda:0"):
+            ullage.preflight([], lambda: None)
 
     def test_a_limit(self):
         with FakeCuda():
@@ -311,8 +330,8 @@ class States(unittest.TestCase):
             return lambda p: getattr(torch.optim, name)(p, lr=0.01, **options)
 
         makers = [
-            of("SGD"), of("SGD", momentum=0.9), of("Adam"), of("AdamW", amsgrad=True), of("NAdam"), of("RAdam"), of("Adamax"), of("Adagrad"),
-            of("Adadelta"), of("RMSprop"), of("RMSprop", momentum=0.9, centered=True), of("Rprop"), of("ASGD"),
+            of("SGD"), of("SGD", momentum=0.9), of("Adam"), of("AdamW", amsgrad=True), of("NAdam"), of("RAdam"), of("Adamax"),
+            of("Adagrad"), of("Adadelta"), of("RMSprop"), of("RMSprop", momentum=0.9, centered=True), of("Rprop"), of("ASGD"),
         ]
         if hasattr(torch.optim, "Adafactor"):
             makers.append(of("Adafactor"))

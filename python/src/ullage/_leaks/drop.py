@@ -15,7 +15,8 @@ from . import reach
 def require(obj: Any) -> None:
     """Raises TypeError for what holds no tensors by its nature: code, text, numbers."""
     if obj is not None and (isinstance(obj, reach.CODE) or not (hasattr(obj, "__dict__") or hasattr(obj, "__len__"))):
-        raise TypeError(f"release() was given the {type(obj).__name__} {repr(obj):.60}: give it the module, optimizer, container or tensor itself")
+        raise TypeError(
+            f"release() was given the {type(obj).__name__} {repr(obj):.60}: give it the module, optimizer, container or tensor itself")
 
 
 def drop(obj: Any) -> None:

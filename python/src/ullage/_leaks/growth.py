@@ -40,8 +40,8 @@ class Growth:
     def __str__(self) -> str:
         left = "" if self.steps_left is None else f"; it is full in about {_units.count(self.steps_left, 'step')}"
         lines = [
-            f"the memory of cuda:{self.device} grows by {_units.size(self.slope_bytes)} per {self.name}, and has for {self.steps:,} of them:"
-            f" {_units.size(self.allocated_bytes)} are allocated{left}"
+            f"the memory of cuda:{self.device} grows by {_units.size(self.slope_bytes)} per {self.name},"
+            f" and has for {self.steps:,} of them: {_units.size(self.allocated_bytes)} are allocated{left}"
         ]
         for site in self.sites[:SHOWN]:
             via = f" ({site.call})" if site.call else ""

@@ -73,7 +73,8 @@ class Release:
         gc.collect()
         self._look()
         if before > self.alive_bytes:
-            self.notes.append(f"{_units.size(before - self.alive_bytes)} went with the garbage collection: they were held by a cycle of references")
+            gone = _units.size(before - self.alive_bytes)
+            self.notes.append(f"{gone} went with the garbage collection: they were held by a cycle of references")
 
     def _clear_errors(self) -> None:
         before = self.alive_bytes
@@ -82,7 +83,8 @@ class Release:
         gc.collect()
         self._look()
         if before > self.alive_bytes:
-            self.notes.append(f"{_units.size(before - self.alive_bytes)} went with the frames of the last error, which were cleared")
+            gone = _units.size(before - self.alive_bytes)
+            self.notes.append(f"{gone} went with the frames of the last error, which were cleared")
 
     def _give_back(self) -> None:
         """Waits for blocks that another stream was still using, which are no one's and yet not free, and flushes the cache."""

@@ -28,7 +28,9 @@ class Watch:
     notes  what was suspected and turned out to be something else
     """
 
-    def __init__(self, warm_up: int, steps: int, min_growth_bytes: int, holders: bool, on_growth: Optional[Callable[[Growth], Any]]) -> None:
+    def __init__(
+        self, warm_up: int, steps: int, min_growth_bytes: int, holders: bool, on_growth: Optional[Callable[[Growth], Any]],
+    ) -> None:
         self.warm_up, self.steps, self.min_growth_bytes = warm_up, max(steps, 1), max(min_growth_bytes, 1)
         self.holders, self.on_growth = holders, on_growth
         self.found: list[Growth] = []
@@ -189,9 +191,9 @@ def watch(
     holders           on a growth, look at all objects of the process for who holds the new memory: up to seconds, once
     on_growth         is called with a Growth; without it, a GrowthWarning is issued with the warnings module
 
-    A step costs the reading of a counter for each device in use. It never waits for the GPU. Python's collector is run when a growth is
-    suspected and once it is confirmed, which takes milliseconds to a second. What fills up and then stays, swings with the size of the batch,
-    or goes with the collector is not reported.
+    A step costs the reading of a counter for each device in use. It never waits for the GPU. Python's collector is run when a growth
+    is suspected and once it is confirmed, which takes milliseconds to a second. What fills up and then stays, swings with the size of
+    the batch, or goes with the collector is not reported.
     """
     global _default
     _default = Watch(warm_up, steps, min_growth_bytes, holders, on_growth)

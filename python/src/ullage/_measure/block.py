@@ -131,14 +131,15 @@ class _Block:
         told = {}
         for device, stats in after.items():
             before = self.before.get(device, {})
-            trace = snapshot["device_traces"][device]
-            found, missing = events.tail(trace, _moved(before, stats, "allocation.all.allocated"), _moved(before, stats, "allocation.all.freed"))
+            allocations, frees = (_moved(before, stats, f"allocation.all.{way}") for way in ("allocated", "freed"))
+            found, missing = events.tail(snapshot["device_traces"][device], allocations, frees)
             sizes = events.block_sizes(snapshot["segments"], device)
             told[device] = events.replay(found, before.get("allocated_bytes.all.current", 0), sizes, missing)
             if found and not any(e.get("frames") for e in found):
                 self.result.notes.append("the recording that is on keeps no stacks, so that places can't be told apart")
             if missing:
-                self.result.notes.append(f"the recording of cuda:{device} lacks {missing:,} allocations of the block: sites are those of the others")
+                self.result.notes.append(
+                    f"the recording of cuda:{device} lacks {missing:,} allocations of the block: sites are those of the others")
         return told
 
     def _use(self, device: int, stats: Mapping[str, int], told: Optional[events.Told]) -> DeviceUse:

@@ -20,7 +20,7 @@ class Told:
     """What the recording says of a block on one device."""
 
     kept: tuple[sites.Site, ...]  # what the block allocated and had not freed at its end, in bytes of blocks
-    at_peak: tuple[sites.Site, ...]  # what it allocated and had live at its highest point, in bytes rounded as the allocator does at the least
+    at_peak: tuple[sites.Site, ...]  # what it allocated and had live at its highest point, in bytes rounded up to 512
     before_at_peak_bytes: int  # of what was there before the block, still live at that point
     missing: int  # of the block's allocations, those that the recording no longer has
 

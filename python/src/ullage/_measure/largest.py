@@ -1,6 +1,7 @@
 """The largest batch that fits, from real steps with other numbers of samples."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Callable, Optional, Sequence
 
 from .._oom import split
@@ -32,8 +33,8 @@ class Sizes:
         self._batch_bytes = sum({storage.data_ptr(): int(storage.nbytes()) for storage in lying}.values())
 
     def search(self, steps: Sequence[Step]) -> None:
-        """Begins with the steps of the batch itself: one that ran out of memory, or two of which the second counts."""
-        self._note(self.size, steps[-1])
+        """Begins with the steps of the batch itself. A first step alone had no room for itself, or for the states that come."""
+        self._note(self.size, steps[1] if len(steps) > 1 else replace(steps[0], fits=False))
         self._search(states_are_there=steps[0].fits)
         passed = self._passed()
         if len(passed) == 1 and passed[0].size > 1:  # the device is full with it: a smaller one gives the line
@@ -63,8 +64,8 @@ class Sizes:
         """Notes the peaks of a size, less what of the program's own batch only stays on the device."""
         spare = self._spare_bytes(size)
         phases = tuple(max(0, peak - spare) for peak in (step.before_optimizer_bytes, step.after_optimizer_bytes))
-        self.trials.append(Trial(
-            size, step.fits, max(phases), step.reserved_bytes - spare, 0.0, step.retries, step.base_bytes - spare, self.usable_bytes, phases))
+        reserved, base = step.reserved_bytes - spare, step.base_bytes - spare
+        self.trials.append(Trial(size, step.fits, max(phases), reserved, 0.0, step.retries, base, self.usable_bytes, phases))
 
     def _spare_bytes(self, size: int) -> int:
         """A smaller batch is a view of the program's; a larger one a copy beside it."""

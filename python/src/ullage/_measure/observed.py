@@ -44,11 +44,15 @@ class Observer:
         """What was seen that costs memory. benchmark: whether cuDNN tries algorithms; convolutions: whether there are any."""
         found = []
         if self.graphs_in_eval and not self.backward:
-            found.append(Warned("leak/eval-without-no-grad", "the model is in evaluation mode and its result carries a graph that no backward pass"
-                                " uses: run it under torch.inference_mode(), which keeps no activations"))
+            found.append(Warned(
+                "leak/eval-without-no-grad",
+                "the model is in evaluation mode and its result carries a graph that no backward pass uses:"
+                " run it under torch.inference_mode(), which keeps no activations"))
         if benchmark and convolutions and len(self.shapes) > 1:
-            found.append(Warned("peak/cudnn-benchmark", f"cudnn.benchmark is on and the inputs vary ({len(self.shapes)} shapes in these steps):"
-                                " each new shape tries algorithms with large workspaces"))
+            found.append(Warned(
+                "peak/cudnn-benchmark",
+                f"cudnn.benchmark is on and the inputs vary ({len(self.shapes)} shapes in these steps):"
+                " each new shape tries algorithms with large workspaces"))
         return found
 
 

@@ -52,7 +52,8 @@ class Preflight:
         for amount, text in self._rows():
             lines.append(f"  {_units.size(amount):>11}  {text}")
         if self.largest_batch is not None:
-            lines.append(f"  {self.largest_batch:>11,}  samples in the largest batch that fits, about; a step with {self.tried_batch:,} ran")
+            text = f"samples in the largest batch that fits, about; a step with {self.tried_batch:,} ran"
+            lines.append(f"  {self.largest_batch:>11,}  {text}")
         lines += [f"  warning: {w.text} ({w.rule})" for w in self.warnings]
         lines += [f"  note: {n}" for n in self.notes]
         return "\n".join(lines)

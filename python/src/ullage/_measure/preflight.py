@@ -1,21 +1,16 @@
 """preflight(): the memory of a training, told from one or two real steps before the hours are spent."""
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Optional, Sequence
 
 from .. import _units
 from .._oom import split
 from .._torch import memory
-from . import observed, settings, states
+from . import advice, observed, states
 from .largest import Sizes
 from .outlook import Preflight, Warned
 from .rehearsal import Rehearsal, Step
-
-NEARLY_FULL = 0.92  # of the capacity, at the peak: batches of other lengths, evaluation and libraries want something too
-FRAGMENTED = 0.10  # share of what is held from the driver and can be neither used nor given back
-OUTSIDE_BYTES = 1536 << 20  # more than one process's own context and libraries take, which is 0.3 to 1 GiB
 
 
 def preflight(
@@ -86,26 +81,22 @@ class _Flight:
     def __post_init__(self) -> None:
         self.size = None if self.batch is None else split.samples(self.batch)
         self.capacity_bytes = memory.read(self.device).allocated_bytes + memory.room_bytes(self.device, self.limit)
-        self.outside_bytes = self._outside()
+        self.outside_bytes = memory.outside_bytes(self.device)
 
     def run(self) -> None:
         first = self._run(self.size)
         self.steps.append(first)
+        if first.peak_bytes == 0:
+            raise RuntimeError(f"the step allocated nothing on cuda:{self.device}: is the model there? hint: give device=")
         if first.fits:
             self.missing_bytes = self._states_to_come()
-            if self._later(first) <= self.capacity_bytes:
+            if self._computed(first) <= self.capacity_bytes:
                 self.steps.append(self._run(self.size))
             else:
                 self._note_what_stays(first)
         if self.size is not None:
             self.sizes = Sizes(self.batch, self.size, self.device, self._run, self.capacity_bytes - self.missing_bytes)
             self.sizes.search(self.steps)
-
-    def _note_what_stays(self, first: Step) -> None:
-        stays = first.end_bytes - first.base_bytes - max(0, first.states_bytes - self.rehearsal.states_before_bytes)
-        if stays > 0:
-            self.notes.append(f"{_units.size(stays)} that the first step left allocated, such as gradients, are not in the later peak: a step that"
-                              " still holds them in its forward pass needs as much more")
 
     def _run(self, size: Optional[int]) -> Step:
         memory.collect()  # so that what the allocator holds is of this step
@@ -116,71 +107,63 @@ class _Flight:
 
     def _states_to_come(self) -> int:
         """What optimizers that were given, but that the step did not step, will hold more than now."""
-        waiting = [o for o in self.rehearsal.optimizers if not any(o is one for one in self.rehearsal.stepped)]
         total = 0
-        for optimizer in waiting:
+        for optimizer in self.rehearsal.optimizers:
+            if any(optimizer is one for one in self.rehearsal.stepped):
+                continue
             name, expected = type(optimizer).__name__, states.expected_bytes(optimizer)
             if expected is None:
                 self.notes.append(f"the step did not step {name}, whose states are not known: they come on top")
-            else:
-                total += max(0, expected - states.held_bytes([optimizer], self.device))
-                self.notes.append(f"the step did not step {name}: its states are computed, and what a step of it takes besides is not in the figures")
+                continue
+            total += max(0, expected - states.held_bytes([optimizer], self.device))
+            self.notes.append(f"the step did not step {name}: its states are computed, and what it takes to step it is not in the figures")
         return total
 
-    def _later(self, step: Step) -> int:
-        """The peak of a step like this one when all states are there."""
-        fresh = max(0, step.states_bytes - self.rehearsal.states_before_bytes) + self.missing_bytes
-        return max(step.before_optimizer_bytes + fresh, step.after_optimizer_bytes + self.missing_bytes)
+    def _fresh_states_bytes(self, step: Step) -> int:
+        return max(0, step.states_bytes - self.rehearsal.states_before_bytes)
 
-    def _outside(self) -> int:
-        import torch
+    def _computed(self, first: Step) -> int:
+        """The peak of later steps, from the first: its peak up to the optimizer, with the states on top; or its peak from there on."""
+        return self.missing_bytes + max(first.before_optimizer_bytes + self._fresh_states_bytes(first), first.after_optimizer_bytes)
 
-        free, total = torch.cuda.mem_get_info(self.device)
-        return max(0, int(total) - int(free) - memory.read(self.device).reserved_bytes)
+    def _note_what_stays(self, first: Step) -> None:
+        stays = first.end_bytes - first.base_bytes - self._fresh_states_bytes(first)
+        if stays > 0:
+            self.notes.append(
+                f"{_units.size(stays)} that the first step left allocated, such as gradients, are not in the later peak:"
+                " a step that still holds them in its forward pass needs as much more")
+
+    def _second(self) -> Optional[Step]:
+        """The second step if it was run, and ran to its end."""
+        return self.steps[1] if len(self.steps) > 1 and self.steps[1].fits else None
+
+    def _later(self) -> Optional[int]:
+        first, second = self.steps[0], self._second()
+        if second is not None:
+            return second.peak_bytes + self.missing_bytes
+        return self._computed(first) if first.fits else None
 
     def result(self, torch: Any, seen: list[Warned]) -> Preflight:
-        first, second = self.steps[0], self.steps[1] if len(self.steps) > 1 else None
-        measured = second is not None and second.fits
-        later = None if not first.fits else self._later(first) if second is None or not second.fits else second.peak_bytes + self.missing_bytes
-        if second is not None and not second.fits:
-            self.notes.append("a second step was tried, and ran out of memory though by the first one it should fit: fragmentation, or a step unlike it")
-        fits = later is not None and later <= self.capacity_bytes and (second is None or second.fits)
+        first, second, later = self.steps[0], self._second(), self._later()
+        failed = self.steps[-1].error
+        if first.fits and failed:
+            self.notes.append("a second step ran out of memory though by the first one it should fit: fragmentation, or a step unlike it")
+        measured = second is not None and not self.missing_bytes
+        largest = self.sizes.largest() if self.sizes else None
+        if self.sizes:
+            self.notes += self.sizes.notes
         properties = torch.cuda.get_device_properties(self.device)
+        warnings = [
+            *advice.of_device(torch, self.device, self.outside_bytes), *advice.of_peak(later, self.capacity_bytes),
+            *advice.of_steps(self.steps), *seen,
+        ]
         return Preflight(
-            device=self.device, device_name=str(properties.name), total_bytes=int(properties.total_memory), outside_bytes=self.outside_bytes,
-            capacity_bytes=self.capacity_bytes, base_bytes=first.base_bytes, first_peak_bytes=first.peak_bytes, later_peak_bytes=later,
-            later_reserved_bytes=second.reserved_bytes if second is not None and measured and not self.missing_bytes else None,
-            measured=measured and not self.missing_bytes, states_bytes=first.states_bytes + self.missing_bytes, fits=fits,
-            batch_size=self.size, largest_batch=self.sizes.largest() if self.sizes else None,
-            tried_batch=self.sizes.best() if self.sizes else None, error=first.error or (second.error if second else None),
-            warnings=tuple([*self._warnings(torch, later), *seen]), notes=tuple([*self.notes, *(self.sizes.notes if self.sizes else [])]),
+            device=self.device, device_name=str(properties.name), total_bytes=int(properties.total_memory),
+            outside_bytes=self.outside_bytes, capacity_bytes=self.capacity_bytes, base_bytes=first.base_bytes,
+            first_peak_bytes=first.peak_bytes, later_peak_bytes=later,
+            later_reserved_bytes=second.reserved_bytes if second is not None and measured else None,
+            measured=measured, states_bytes=first.states_bytes + self.missing_bytes,
+            fits=later is not None and later <= self.capacity_bytes and failed is None,
+            batch_size=self.size, largest_batch=largest, tried_batch=self.sizes.best() if self.sizes else None,
+            error=failed, warnings=tuple(warnings), notes=tuple(self.notes),
         )
-
-    def _warnings(self, torch: Any, later: Optional[int]) -> list[Warned]:
-        limit = memory.limit_bytes(self.device)
-        asked = any(os.environ.get(n) for n in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"))
-        found = settings.check(torch.__version__, os.environ, settings.in_force(torch) if asked else None, limit)
-        size = _units.size
-        if limit is not None:
-            found.append(Warned("oom/fraction-cap", f"a memory fraction is set: this process can have {size(limit)} of the device"))
-        if self.outside_bytes > OUTSIDE_BYTES:
-            found.append(Warned("oom/other-process", f"{size(self.outside_bytes)} of the device are in use outside of this process's allocator: its CUDA"
-                                " context and libraries, and other processes, which nvidia-smi lists"))
-        if later is not None and NEARLY_FULL * self.capacity_bytes < later <= self.capacity_bytes:
-            found.append(Warned("oom/true-shortage", f"the peak is {later / self.capacity_bytes:.0%} of what this process can have: a longer batch, an"
-                                " evaluation or fragmentation can use up the rest"))
-        return found + self._seen_in_steps()
-
-    def _seen_in_steps(self) -> list[Warned]:
-        last, size, found = self.steps[-1], _units.size, []
-        if last.fits and last.reserved_bytes and last.inactive_bytes > FRAGMENTED * last.reserved_bytes:
-            found.append(Warned("oom/fragmentation", f"{size(last.inactive_bytes)} of {size(last.reserved_bytes)} held from the driver are pieces between"
-                                " tensors in use: try expandable_segments:True"))
-        if any(s.fits and s.retries for s in self.steps):
-            found.append(Warned("oom/true-shortage", "the allocator had to flush its cache to go on, which is slow and happens again near the limit"))
-        if len(self.steps) == 2 and last.fits and last.end_bytes > self.steps[0].end_bytes:
-            found.append(Warned("leak/too-short-to-tell", f"{size(last.end_bytes - self.steps[0].end_bytes)} more are allocated after the second step than"
-                                " after the first: ullage.watch() tells whether that goes on"))
-        return found
-
-

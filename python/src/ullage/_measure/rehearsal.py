@@ -71,8 +71,8 @@ class Rehearsal:
         strangers = [p for group in optimizer.param_groups for p in group["params"] if id(p) not in self._known]
         if strangers:
             raise ValueError(
-                f"the step steps a {type(optimizer).__name__} with {len(strangers)} parameters of another model, which could not be put back."
-                " hint: give all models, as preflight([generator, discriminator], step)")
+                f"the step steps a {type(optimizer).__name__} with {len(strangers)} parameters of another model, which could not be"
+                " put back. hint: give all models, as preflight([generator, discriminator], step)")
         if not any(optimizer is one for one in self.optimizers):
             self._undo += saved.save([optimizer])
             self.states_before_bytes += states.held_bytes([optimizer], self.device)

@@ -104,10 +104,12 @@ def _lines(use: DeviceUse) -> list[str]:
     lines = [
         f"  cuda:{use.device}  peak {size(use.peak_bytes)}, {size(use.rise_bytes)} above the {size(use.before_bytes)} at the beginning",
         f"          allocated {size(use.allocated_bytes)}, freed {size(use.freed_bytes)}{kept}: {_units.change(use.change_bytes)}",
-        f"          reserved {size(use.reserved_before_bytes)} before, {size(use.reserved_after_bytes)} after, at most {size(use.peak_reserved_bytes)}",
+        f"          reserved {size(use.reserved_before_bytes)} before, {size(use.reserved_after_bytes)} after,"
+        f" at most {size(use.peak_reserved_bytes)}",
     ]
     if use.retries or use.failures:
-        lines.append(f"          {_units.count(use.retries, 'flush', 'flushes')} of the cache for want of memory, {_units.count(use.failures, 'failure')}")
+        flushes, failures = _units.count(use.retries, "flush", "flushes"), _units.count(use.failures, "failure")
+        lines.append(f"          {flushes} of the cache for want of memory, {failures}")
     if use.at_peak is not None:
         lines += _table("live at the peak", use.at_peak, use.before_at_peak_bytes or 0)
     if use.kept:

@@ -6,7 +6,7 @@ from typing import Any, Mapping, Optional
 
 from .outlook import Warned
 
-_OLD, _NEW = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
+VARIABLES = _OLD, _NEW = "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"
 _NEW_SINCE = (2, 9)
 
 
@@ -22,9 +22,11 @@ def check(version: str, environ: Mapping[str, str], in_force: Optional[str], lim
     if given and in_force == "":
         found.append(Warned("conf/ignored-variable", f"the settings {given!r} are not in force: they were set after PyTorch had read them"))
     if re.search(r"garbage_collection_threshold\s*:", given) and "per_process_memory_fraction" not in given and limit_bytes is None:
-        found.append(Warned("conf/inert-gc", "garbage_collection_threshold does nothing without a limit: call set_per_process_memory_fraction too"))
+        found.append(Warned(
+            "conf/inert-gc", "garbage_collection_threshold does nothing without a limit: call set_per_process_memory_fraction too"))
     if re.search(r"backend\s*:\s*cudaMallocAsync", given):
-        found.append(Warned("conf/async-backend", "the back end cudaMallocAsync is in use: its counters are the driver's, and it can't be recorded"))
+        found.append(Warned(
+            "conf/async-backend", "the back end cudaMallocAsync is in use: its counters are the driver's, and it can't be recorded"))
     return found
 
 

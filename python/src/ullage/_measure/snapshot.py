@@ -15,8 +15,8 @@ def snapshot(path: Union[str, "os.PathLike[str]"]) -> str:
     Beside it stands NAME.json with what the file lacks: rank, size of the device, limit, counters. Both are written whole or not at all,
     under the names of earlier ones too, and not if they would fill the disk or be larger than 4 GiB.
 
-    Raises ValueError for another ending, RuntimeError before CUDA is used, when its back end can't be recorded and where it was refused for the
-    disk's sake, OSError where the file can't be written.
+    Raises ValueError for another ending, RuntimeError before CUDA is used, when its back end can't be recorded and where it was refused
+    for the disk's sake, OSError where the file can't be written.
     """
     import torch
 

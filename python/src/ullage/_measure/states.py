@@ -24,7 +24,8 @@ def expected_bytes(optimizer: Any) -> Optional[int]:
 
     By the code of torch.optim: a state is zeros_like() its parameter. Those of LBFGS grow for `history_size` steps; this is the end.
     """
-    rule = next((_COPIES[c.__name__] for c in type(optimizer).__mro__ if c.__name__ in _COPIES and c.__module__.startswith("torch.optim")), None)
+    bases = (cls.__name__ for cls in type(optimizer).__mro__ if cls.__module__.startswith("torch.optim"))
+    rule = next((_COPIES[name] for name in bases if name in _COPIES), None)
     if rule is None:
         return None
     return sum(

@@ -145,6 +145,15 @@ def room_bytes(device: Device = None, limit: Optional[int] = None) -> int:
     return free + now.reserved_bytes - now.allocated_bytes
 
 
+def outside_bytes(device: Device = None) -> int:
+    """What is in use on the device and not of this process's allocator: its CUDA context, libraries, other processes."""
+    import torch
+
+    index = index_of(device)
+    free, total = torch.cuda.mem_get_info(index)
+    return max(0, int(total) - int(free) - read(index).reserved_bytes)
+
+
 def synchronize(device: Device = None) -> None:
     """Waits until the device has done all that was asked of it."""
     import torch

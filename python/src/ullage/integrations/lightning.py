@@ -55,6 +55,8 @@ class LightningCallback(Base):
         for series in self.series:
             series.step(trainer.global_step)
 
-    def on_validation_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0) -> None:
+    def on_validation_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0,
+    ) -> None:
         if not trainer.sanity_checking:
             self.watch.step("validation step")

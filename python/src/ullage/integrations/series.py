@@ -29,7 +29,8 @@ class Series:
     """
 
     def __init__(
-        self, target: Any, *, every_seconds: float = 10.0, every_steps: int = 1, prefix: str = "memory/", clock: Callable[[], float] = time.monotonic,
+        self, target: Any, *, every_seconds: float = 10.0, every_steps: int = 1, prefix: str = "memory/",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._log = sink_of(target)
         self.every_seconds, self.every_steps, self.prefix = every_seconds, max(1, every_steps), prefix
@@ -72,7 +73,8 @@ def sink_of(target: Any) -> Log:
             return _function(getattr(target, name))
     if callable(target):
         return _function(target)
-    raise TypeError(f"{type(target).__name__} can't log: expected something with add_scalar(), log_metrics() or log(), or a function of a dict")
+    raise TypeError(
+        f"{type(target).__name__} can't log: expected something with add_scalar(), log_metrics() or log(), or a function of a dict")
 
 
 def _add_scalars(writer: Any, values: dict[str, float], step: Optional[int]) -> None:

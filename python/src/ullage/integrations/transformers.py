@@ -18,8 +18,8 @@ class TransformersCallback(Base):
 
         trainer = Trainer(..., callbacks=[TransformersCallback()])
 
-    log    what the counters go to, as for Series; without it they are added to the Trainer's log_history at each of its logs. Its reports to
-           TensorBoard and others are made before a callback of the program has its turn, so give their writer here if they are to have them
+    log    what the counters go to, as for Series; without it they are added to the Trainer's log_history at each of its logs. Its reports
+           to TensorBoard and others are made before a callback of the program has its turn: give their writer here if they are to have them
     watch  as made by ullage.watch(); its findings are at `watch.found`. Training steps and evaluation steps are watched each by themselves
     """
 
