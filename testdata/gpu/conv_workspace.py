@@ -182,6 +182,12 @@ def layer_cases(rec, rng, image, batches, modes, layout="nchw"):
             yield
 
 
+def autocast_cases(rec, rng):
+    """Layers as autocast runs them at the usual size of images."""
+    yield from layer_cases(rec, rng, 224, (64,), ("bf16",))
+    yield from layer_cases(rec, rng, 224, (32, 128, 256), ("bf16", "f16"))
+
+
 def channels_last_cases(rec, rng):
     """Layers as they run with channels innermost: ConvNeXt's always do, others where the program asks for it."""
     mixed = [(86, jobs, ("tf32",)) for jobs in ((100, 200, 300, 400, 500),)] + [(224, (64,), ("bf16", "f16", "tf32")), (224, (1, 8, 16, 32, 128, 256), ("bf16", "tf32"))]
@@ -547,7 +553,7 @@ def main():
     kinds = [(30, layer_cases(rec, rng, 86, jobs, ("tf32",))), (8, layer_cases(rec, rng, 224, (64,), ("bf16", "f16", "tf32"))), (8, layer_cases(rec, rng, 224, (1, 8, 16, 32, 128, 256), ("bf16", "tf32"))),
              (5, layer_cases(rec, rng, 86, (16, 64, 128, 600), ("bf16", "tf32"))), (5, layer_cases(rec, rng, 32, (64, 128, 256, 512), ("tf32", "bf16"))), (4, layer_cases(rec, rng, 224, (32, 64), ("bf16", "tf32"), "nhwc")),
              (14, random_cases(rec, rng, ("tf32", "tf32", "bf16"), ("nchw",))), (8, random_cases(rec, rng, ("tf32", "bf16", "f16", "f32"), ("nchw", "nhwc"))), (8, scaling_cases(rec, rng)), (2, combined_cases(rec, rng)),
-             (3, other_conv_cases(rec, rng)), (8, channels_last_cases(rec, rng))]
+             (3, other_conv_cases(rec, rng)), (8, channels_last_cases(rec, rng)), (8, autocast_cases(rec, rng))]
     kinds += [(3, f(rec, rng)) for f in (reductions, sorts, embeddings, norms, losses, products, attention, recurrent, optimizers)]
     if wanted := sys.argv[3:]:
         kinds = [(share, cases) for share, cases in kinds if cases.__name__ in wanted]
