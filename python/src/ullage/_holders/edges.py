@@ -27,9 +27,9 @@ def instance_dict(obj: Any) -> dict[str, Any]:
     """The dictionary of an instance's attributes; an empty one where it has none."""
     for base in kinds.mro(type(obj)):
         found = dict(kinds.own_attributes(base)).get("__dict__")
-        if isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+        if type(found) in (types.GetSetDescriptorType, types.MemberDescriptorType):
             value = found.__get__(obj)
-            return value if isinstance(value, dict) else {}
+            return value if kinds.is_a(value, dict) else {}
     return {}
 
 
@@ -43,8 +43,9 @@ def name_all(parent: Any, wanted: dict[int, Any]) -> dict[int, Step]:
             _collect(reader(parent), wanted, found)
     if len(found) < len(wanted):
         _collect(_instance(parent), wanted, found)
-    for key in wanted:
-        found.setdefault(key, Step("inside", kinds.full_name_of(cls)))
+    for key, child in wanted.items():
+        inside = Step("node", kinds.name_of(type(child))) if kinds.is_node(type(child)) else Step("inside", kinds.full_name_of(cls))
+        found.setdefault(key, inside)
     return found
 
 
@@ -64,7 +65,7 @@ def _instance(obj: Any) -> Named:
         yield value, Step("attr", str(name))
     for base in kinds.mro(type(obj)):
         for name, slot in kinds.own_attributes(base):
-            if isinstance(slot, types.MemberDescriptorType) and not (name.startswith("__") and name.endswith("__")):
+            if type(slot) is types.MemberDescriptorType and not (name.startswith("__") and name.endswith("__")):
                 try:
                     yield slot.__get__(obj), Step("attr", name)
                 except AttributeError:
@@ -90,7 +91,7 @@ def _sequence(iterate: Callable[[Any], Iterator[Any]]) -> Callable[[Any], Named]
 def _tuple(obj: Any) -> Named:
     fields = kinds.attribute(type(obj), "_fields") if type(obj) is not tuple else None
     for index, value in enumerate(tuple.__iter__(obj)):
-        if isinstance(fields, tuple) and index < len(fields):
+        if type(fields) is tuple and index < len(fields):
             yield value, Step("attr", str(fields[index]))
         else:
             yield value, Step("index", key=index)
@@ -124,7 +125,7 @@ def _method(obj: types.MethodType) -> Named:
     yield _method_function.__get__(obj), Step("attr", "__func__")
 
 
-def _builtin(obj: types.BuiltinFunctionType) -> Named:
+def _builtin(obj: Any) -> Named:
     yield obj.__self__, Step("attr", "__self__")
 
 
@@ -164,6 +165,9 @@ def _suspended(kind: str, attribute: str) -> Callable[[Any], Named]:
 
 
 def _class(obj: type) -> Named:
+    for value in gc.get_referents(obj):
+        if type(value) is dict:
+            yield value, Step("dict")  # the class's own, which Python shows through a proxy only
     for name, value in kinds.own_attributes(obj):
         yield value, Step("attr", name)
 
@@ -191,6 +195,7 @@ _READERS: dict[type, Callable[[Any], Named]] = {
     types.FunctionType: _function,
     types.MethodType: _method,
     types.BuiltinFunctionType: _builtin,
+    types.MethodWrapperType: _builtin,
     functools.partial: _partial,
     functools._lru_cache_wrapper: _cached,
     BaseException: _error,

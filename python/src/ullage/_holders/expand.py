@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
-from . import edges
+from . import edges, kinds
 from .steps import Link, Step
 from .walk import Walk
 
 
 def _items(found: Any) -> Iterator[tuple[Any, Any]]:
-    return iter(list(dict.items(found)) if isinstance(found, dict) else [])
+    return iter(list(dict.items(found)) if kinds.is_a(found, dict) else [])
 
 
 def module(walk: Walk, root: Any) -> None:

@@ -35,6 +35,11 @@ def own_attributes(cls: type) -> Iterator[tuple[str, Any]]:
     return iter(list((_type_dict.__get__(cls) or {}).items()))
 
 
+def is_a(obj: Any, cls: type) -> bool:
+    """Whether an object is of a class. isinstance() would ask the object itself where its type says no."""
+    return cls in mro(type(obj))
+
+
 def attribute(cls: type, name: str) -> Any:
     """What a class or one of its bases has by this name, unbound, or None."""
     for base in mro(cls):
@@ -55,6 +60,11 @@ def full_name_of(cls: type) -> str:
     return name_of(cls) if module in ("__main__", "builtins") else f"{module}.{name_of(cls)}"
 
 
+def is_node(cls: type) -> bool:
+    """Whether a class is of nodes of autograd. Those of C++ have no base of their own to be known by."""
+    return type(attribute(cls, "next_functions")) is types.GetSetDescriptorType
+
+
 class Kinds(Dict[type, int]):
     """Type: kind. Asked for a type that it has not seen, it finds out."""
 
@@ -64,32 +74,26 @@ class Kinds(Dict[type, int]):
         self._storages = (torch.UntypedStorage, torch.storage.TypedStorage)
         self._module = torch.nn.Module
         self._optimizer = torch.optim.Optimizer
-        self._function = torch._C._FunctionBase
         for cls in ATOMS:
             self[cls] = ATOM
         for cls in (torch.Size, torch.dtype, torch.device, torch.layout, torch.memory_format):
             self[cls] = ATOM
 
     def __missing__(self, cls: type) -> int:
-        kind = self[cls] = self._find(mro(cls))
+        kind = self[cls] = self._find(cls, mro(cls))
         return kind
 
-    def _find(self, bases: tuple[type, ...]) -> int:
+    def _find(self, cls: type, bases: tuple[type, ...]) -> int:
         if self._tensor in bases:
             return TENSOR
         if self._module in bases:
             return MODULE
         if self._optimizer in bases:
             return OPTIMIZER
-        if BaseException in bases or bases[0] in (types.TracebackType, types.FrameType):
+        if BaseException in bases or cls in (types.TracebackType, types.FrameType):
             return EXCEPTION
         if type in bases:
             return CLASS
-        if self._function in bases or self._is_node(bases[0]):
+        if is_node(cls):
             return NODE
         return STORAGE if any(s in bases for s in self._storages) else PLAIN
-
-    @staticmethod
-    def _is_node(cls: type) -> bool:
-        """Whether a class is autograd's for one of its own nodes: these have no base of their own."""
-        return isinstance(attribute(cls, "next_functions"), types.GetSetDescriptorType)

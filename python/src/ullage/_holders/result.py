@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Iterator, Mapping
 
+from .. import _units
 from .tensors import Memory
 
 MAX_LINES = 40  # of a printed result
@@ -77,19 +78,10 @@ class Holders:
 
     def __str__(self) -> str:
         count = sum(len(h.storages) for h in self.holders)
-        lines = [f"{size_text(self.size_bytes)} in {count:,} storages, by what holds them:"]
-        lines += [f"{size_text(h.size_bytes):>10}  {h}" for h in self.holders[:MAX_LINES]]
+        lines = [f"{_units.size(self.size_bytes)} in {_units.count(count, 'storage')}, by what holds them:"]
+        lines += [f"{_units.size(h.size_bytes):>11}  {h}" for h in self.holders[:MAX_LINES]]
         rest = self.holders[MAX_LINES:]
         if rest:
-            lines.append(f"{size_text(sum(h.size_bytes for h in rest)):>10}  {len(rest):,} more")
+            lines.append(f"{_units.size(sum(h.size_bytes for h in rest)):>11}  {len(rest):,} more")
         return "\n".join([*lines, *(f"note: {n}" for n in self.notes)])
 
-
-def size_text(size: int) -> str:
-    """Bytes in the binary unit that suits them: "1.2 GiB"."""
-    amount = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{amount:.0f} B" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"

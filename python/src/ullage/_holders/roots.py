@@ -4,10 +4,11 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import threading
 import types
 from typing import Any, Iterator, NamedTuple, Optional
 
-from . import edges, frames, origin
+from . import edges, frames, kinds, origin
 from .steps import Link, Step
 from .walk import LAST_ERROR, LIBRARY, LIBRARY_FRAME, OPTIMIZER, USER, Walk
 
@@ -44,7 +45,7 @@ def _of_modules(modules: list[tuple[str, Any, dict[str, Any]]]) -> Iterator[Root
     for rank, name, names in sorted(ranked, key=lambda m: (m[0], m[1] != "__main__")):
         again = "Out" in names
         for variable, value in list(names.items()):
-            later = again and isinstance(variable, str) and _AGAIN.fullmatch(variable)
+            later = again and type(variable) is str and _AGAIN.fullmatch(variable)
             yield Root(value, Link(None, Step("global", str(variable), where=name)), OPTIMIZER if later else rank)
 
 
@@ -52,7 +53,7 @@ def _rank(name: str, names: dict[str, Any]) -> int:
     if name == "__main__":
         return USER
     file = names.get("__file__")
-    return USER if isinstance(file, str) and origin.is_users(file) else LIBRARY
+    return USER if type(file) is str and origin.is_users(file) else LIBRARY
 
 
 def _is_own(name: str) -> bool:
@@ -64,34 +65,35 @@ def _modules() -> list[tuple[str, Any, dict[str, Any]]]:
     """Name, module and globals of every module that is imported. What is no module stands there as an object of its own."""
     found: dict[int, tuple[str, Any, dict[str, Any]]] = {}
     for name, module in [("__main__", sys.modules.get("__main__")), *list(sys.modules.items())]:
-        if isinstance(module, types.ModuleType):
+        if kinds.is_a(module, types.ModuleType):
             names = edges.instance_dict(module)
             found.setdefault(id(names), (str(name), module, names))  # a module may have further names
     return list(found.values())
 
 
 def _running_frames() -> list[types.FrameType]:
-    """The frames of all threads, the outermost of each first, this thread's before the others'."""
-    current = sys._getframe()
-    threads = [f for f in sys._current_frames().values() if f is not current]
+    """The frames of all threads but our own ones, the outermost of each first, this thread's before the others'.
+
+    A frame of ours that was kept would keep the search itself: all of its variables, in a cycle.
+    """
+    this = threading.get_ident()
     found: list[types.FrameType] = []
-    for newest in (current, *threads):
+    for _, newest in sorted(sys._current_frames().items(), key=lambda thread: thread[0] != this):
         stack: list[types.FrameType] = []
         frame: Optional[types.FrameType] = newest
         while frame is not None and len(stack) < _MAX_DEPTH:
-            stack.append(frame)
+            if not origin.is_own(frame.f_code.co_filename):
+                stack.append(frame)
             frame = frame.f_back
         found += reversed(stack)
+    del newest, frame
     return found
 
 
 def _of_frames(running: list[types.FrameType], known: set[int]) -> Iterator[Root]:
     """The local variables of frames, and the globals of those whose globals are no module's (known: ids of those that are)."""
     for frame in running:
-        file = frame.f_code.co_filename
-        if origin.is_own(file):
-            continue
-        rank = USER if origin.is_users(file) else LIBRARY_FRAME
+        rank = USER if origin.is_users(frame.f_code.co_filename) else LIBRARY_FRAME
         if id(frame.f_globals) not in known:
             known.add(id(frame.f_globals))
             module = str(frame.f_globals.get("__name__", ""))

@@ -18,7 +18,6 @@ from .walk import GRAPH, Clock, Walk
 MAX_STEPS = 64  # of a way that is written out; of a longer one the middle is left out
 NOBODY = 0  # the id of no object: what is to be reached as well is never all reached
 FROZEN = 10_000  # objects; Python 3.12 starts with hundreds, gc.freeze() in a program with torch makes 100,000 and more
-MAX_CHAIN = 5_000_000
 NAMING_SHARE = 0.5  # of the time, which is allowed once more for naming what was found within it
 
 
@@ -76,12 +75,20 @@ class Survey:
     def explore(self, missing: set[int]) -> list[roots.Root]:
         """Walks until these are reached, and makes ready for naming. Returns the roots."""
         self.walk.missing = missing
+        self._measure()
         found = roots.add_all(self.walk)
         self._walk()
         self._walk_the_rest()
         self.complete = not self.clock.over
         self.clock.extend(self._limits.seconds * NAMING_SHARE)
         return found
+
+    def _measure(self) -> None:
+        """Has the walk count the references of an object that is held as all in everything are, and by one list besides."""
+        holder: list[Any] = [[]]
+        self._everything.append(holder[0])
+        self.walk.count_as_single(holder)
+        self._everything.pop()
 
     def _to_be_found(self) -> set[int]:
         """Ids of the tensors that matter: those on memory that is wanted, and those for which autograd may keep such."""
@@ -165,11 +172,11 @@ class Survey:
         if self.clock.over or not self.walk.missing:
             return
         self._everything.append([])  # a measure: held as all the others are, and by nothing else
-        rest = [o for o in self._everything if id(o) not in self.walk.seen]
+        rest = self.walk.left_of(self._everything)
         unreached.add_native(self.walk, rest)
         self._walk()
         if self.walk.missing and not self.clock.over:
-            rest = [o for o in rest[:-1] if id(o) not in self.walk.seen]
+            rest = self.walk.left_of(rest[:-1])
             unreached.add_cycles(self.walk, rest, self.walk.missing)
             self._walk()
 
@@ -197,7 +204,7 @@ class Namer:
     """Writes the ways to objects that a walk has reached."""
 
     def __init__(self, walk: Walk, targets: list[Any]) -> None:
-        self._links = walk.links
+        self._links, self._explained = walk.links, walk.explained
         self._parents = walk.find_ways(targets)
         self._parents.update(walk.find_ways(self._keys()))
         children: dict[int, tuple[Any, dict[int, Any]]] = {}
@@ -226,18 +233,23 @@ class Namer:
 
     def steps(self, obj: Any) -> Optional[Steps]:
         """The steps from a root to an object, or None if the way was not found."""
+        return self._climb(obj, self._explained) or self._climb(obj, {})
+
+    def _climb(self, obj: Any, explained: dict[int, Link]) -> Optional[Steps]:
         found: Steps = []
+        passed: set[int] = set()
         while obj is not None:
-            link = self._links.get(id(obj))
-            if link is not None:
-                found.append((link.step, obj))
-                obj = link.parent
-                continue
-            pair = self._parents.get(id(obj))
-            if pair is None or len(found) > MAX_CHAIN:
-                return None
-            found.append((self._steps[id(obj)], obj))
-            obj = pair[1]
+            if id(obj) in passed:
+                return None  # what C++ holds was explained by itself
+            passed.add(id(obj))
+            link = explained.get(id(obj)) or self._links.get(id(obj))
+            if link is None:
+                pair = self._parents.get(id(obj))
+                if pair is None:
+                    return None
+                link = Link(pair[1], self._steps[id(obj)])
+            found.append((link.step, obj))
+            obj = link.parent
         found.reverse()
         return _shortened(found)
 

@@ -53,7 +53,7 @@ def add_cycles(walk: Walk, rest: list[Any], targets: set[int]) -> None:
         text = _text(objects)
         natural = [o for o in objects if type(o) not in _PARTS] or objects
         for obj in natural:
-            walk.add(obj, Link(None, Step("cycle", kinds.full_name_of(type(obj)), where=text)), CYCLE)
+            walk.add(obj, Link(None, Step("cycle", kinds.name_of(type(obj)), where=text)), CYCLE)
 
 
 def _ancestors(targets: Iterable[int], into: dict[int, list[int]]) -> dict[int, None]:
@@ -116,8 +116,8 @@ def _pop_to(node: int, stack: list[int], on_stack: set[int]) -> list[int]:
 
 def _text(members: list[Any]) -> str:
     """What a cycle is made of: "2 Node", "1 Model, 1 function"."""
-    counts = Counter(kinds.full_name_of(type(o)) for o in members if type(o) not in _PARTS)
-    counts = counts or Counter(kinds.full_name_of(type(o)) for o in members)
+    counts = Counter(kinds.name_of(type(o)) for o in members if type(o) not in _PARTS)
+    counts = counts or Counter(kinds.name_of(type(o)) for o in members)
     names = sorted(counts.items(), key=lambda c: (-c[1], c[0]))
     more = len(names) - _MAX_NAMES
     return ", ".join(f"{n} {name}" for name, n in names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import sys
 import time
 from typing import Any, Callable, Iterable, Mapping, Optional
 
@@ -21,6 +22,7 @@ from .steps import Link, Step
 USER, OPTIMIZER, EXCEPTION, LAST_ERROR, CLASS, LIBRARY_FRAME, LIBRARY, GRAPH, NATIVE, CYCLE = range(10)
 _RANK_OF_KIND = {kinds.OPTIMIZER: OPTIMIZER, kinds.EXCEPTION: EXCEPTION, kinds.CLASS: CLASS}
 CHUNK = 2048  # objects that are gone on from at a time
+DEEP = 200  # levels
 
 
 class Clock:
@@ -56,6 +58,7 @@ class Walk:
         self._expand = expand  # kind: what it leads to in a way of its own
         self.seen: set[int] = set()
         self.links: dict[int, Link] = {}  # ways that are known: of roots, and of what a step tells more of than a reference does
+        self.explained: dict[int, Link] = {}  # ways to what C++ holds that say more; they may lead back to it
         self.tensors: list[Any] = []  # tensors, in the order in which they were reached
         self.storages: list[Any] = []  # objects that are storages themselves
         self.nodes: list[Any] = []  # of autograd, written in Python
@@ -63,45 +66,46 @@ class Walk:
         self._levels: list[list[Any]] = []
         self._before: list[int] = []  # of each level, the one from which it was reached
         self._found_at: dict[int, int] = {}  # id: the level from which it was reached, for what could not be told from its own
-        self._waiting: dict[int, list[Any]] = {}  # rank: objects
+        self._waiting: dict[int, list[tuple[Any, Optional[Link]]]] = {}  # rank: objects, and the links of those that were not reached before
         self._next: list[Any] = []  # being filled for the next level
+        self._remembered = 0  # levels of which all is in seen
         self._now = 0  # rank being walked
+        self._single = 0  # what sys.getrefcount says of an object that one other refers to
 
     def shut(self, objects: Iterable[object]) -> None:
         """Keeps the walk out of these."""
         self.seen.update(map(id, objects))
 
     def add(self, obj: Any, link: Link, rank: int) -> None:
-        """Adds a root, or an object whose way is known."""
+        """Adds a root, or an object whose way is known. It counts as reached when its rank is walked."""
         kind = self.kinds[type(obj)]
-        if kind == kinds.ATOM or id(obj) in self.seen:
+        if kind != kinds.ATOM:
+            self._waiting.setdefault(max(rank, _RANK_OF_KIND.get(kind, rank)), []).append((obj, link))
+
+    def _reach(self, obj: Any, link: Optional[Link]) -> bool:
+        """Makes an object that has waited one that is reached; link is None if it was reached before it waited. False if there is nothing to do."""
+        if link is None:
+            self._note(obj, self.kinds[type(obj)])
+            return True
+        if id(obj) in self.seen:
             self.explain(obj, link)
-            return
+            return False
         self.seen.add(id(obj))
         self.links[id(obj)] = link
-        self._waiting.setdefault(max(rank, _RANK_OF_KIND.get(kind, rank)), []).append(obj)
-        self._note(obj, kind)
+        self._note(obj, self.kinds[type(obj)])
+        return True
 
     def explain(self, obj: Any, link: Link) -> None:
-        """Takes a way for that of an object which was so far only known to be held by C++."""
+        """Notes a further way to an object that is so far only known to be held by C++."""
         known = self.links.get(id(obj))
-        if known is None or known.step.kind != "native" or link.parent is None:
-            return
-        above: Optional[Link] = link
-        while above is not None and above.parent is not None:
-            if above.parent is obj:
-                return
-            above = self.links.get(id(above.parent))
-        self.links[id(obj)] = link
+        if known is not None and known.step.kind == "native" and link.parent is not None:
+            self.explained.setdefault(id(obj), link)
 
     def expand_to(self, obj: Any, link: Link) -> bool:
-        """Adds an object to the level that is being reached, or to its own rank. False if it was reached already."""
+        """Adds an object to the level that is being reached. False if it was reached already."""
         kind = self.kinds[type(obj)]
         if kind == kinds.ATOM or id(obj) in self.seen:
             return False
-        if _RANK_OF_KIND.get(kind, 0) > self._now:
-            self.add(obj, link, self._now)
-            return True
         self.seen.add(id(obj))
         self.links[id(obj)] = link
         self._next.append(obj)
@@ -112,9 +116,10 @@ class Walk:
         """Walks from all that was added."""
         while self._waiting and not self.clock.over:
             rank = min(self._waiting)
-            level = self._waiting.pop(rank)
+            waiting = self._waiting.pop(rank)
             if rank <= LIBRARY and not self.missing:
                 continue
+            level = [obj for obj, link in waiting if self._reach(obj, link)]
             self._now, before = rank, -1
             while level:
                 self._levels.append(level)
@@ -144,32 +149,52 @@ class Walk:
         return self._next
 
     def _take(self, referents: list[Any], index: int) -> None:
-        """Adds to the next level, or to a later rank, what of these is new."""
-        seen, kind_of = self.seen, self.kinds
-        tracked = itertools.compress(referents, map(gc.is_tracked, referents))  # others refer to nothing that matters
-        fresh = {id(o): o for o in tracked if id(o) not in seen}
-        if not fresh:
-            return
-        seen.update(fresh)
-        found = list(map(kind_of.__getitem__, map(type, fresh.values())))
-        if any(found):
-            self._sort(fresh, found, index)
-        self._next += fresh.values()
+        """Adds to the next level, or to a later rank, what of these is new.
 
-    def _sort(self, fresh: dict[int, Any], found: list[int], index: int) -> None:
-        """Notes objects of the kinds that matter, and takes out of fresh what has to wait."""
-        for (key, obj), kind in zip(list(fresh.items()), found):
-            if kind == kinds.PLAIN:
-                continue
-            self._found_at[key] = index
-            rank = _RANK_OF_KIND.get(kind, 0)
+        What has one reference is reached by that one only, and need not be remembered: most objects are such, and remembering
+        them takes three times as long as all else. A count can be wrong for what another thread has just made; so deep down,
+        where only a ring of such objects would go on forever, all are remembered.
+        """
+        seen = self.seen
+        tracked = list(itertools.compress(referents, map(gc.is_tracked, referents)))  # others refer to nothing that matters
+        single = self._single if len(self._levels) < DEEP else 0
+        counts = list(map(sys.getrefcount, tracked))
+        shared = {id(o): o for o, count in zip(tracked, counts) if count > single and id(o) not in seen}
+        fresh = [o for o, count in zip(tracked, counts) if (id(o) not in seen if count <= single else shared.pop(id(o), None) is not None)]
+        seen.update([id(o) for o, count in zip(tracked, counts) if count > single])
+        found = list(map(self.kinds.__getitem__, map(type, fresh)))
+        self._next += self._sort(fresh, found, index) if any(found) else fresh
+
+    def count_as_single(self, obj_in_list: list[Any]) -> None:
+        """Tells the walk how many references an object has that only one other refers to; obj_in_list holds such a one."""
+        referents = gc.get_referents(obj_in_list)
+        tracked = list(itertools.compress(referents, map(gc.is_tracked, referents)))
+        self._single = list(map(sys.getrefcount, tracked))[0]
+
+    def _sort(self, fresh: list[Any], found: list[int], index: int) -> list[Any]:
+        """Notes objects of the kinds that matter, lets wait what has to, and returns the others."""
+        now = []
+        for obj, kind in zip(fresh, found):
             if kind == kinds.ATOM:
-                del fresh[key]
-            elif rank > self._now:
-                self._waiting.setdefault(rank, []).append(obj)
-                del fresh[key]
-            else:
-                self._note(obj, kind)
+                continue
+            rank = _RANK_OF_KIND.get(kind, 0)
+            if kind != kinds.PLAIN:
+                self.seen.add(id(obj))
+                self._found_at[id(obj)] = index
+            if rank > self._now:
+                self._waiting.setdefault(rank, []).append((obj, None))
+                continue
+            now.append(obj)
+            self._note(obj, kind)
+        return now
+
+    def left_of(self, objects: list[Any]) -> list[Any]:
+        """Those of objects that were not reached."""
+        for level in self._levels[self._remembered:]:
+            self.seen.update(map(id, level))
+        self._remembered = len(self._levels)
+        seen = self.seen
+        return [o for o in objects if id(o) not in seen]
 
     def _note(self, obj: Any, kind: int) -> None:
         if kind == kinds.TENSOR:
@@ -186,27 +211,33 @@ class Walk:
     def find_ways(self, targets: Iterable[Any]) -> dict[int, tuple[Any, Any]]:
         """Of all objects on the ways to these, by id, the object and its parent. What has a link is not in it."""
         wanted: dict[int, set[int]] = {}  # level: ids of what was reached from it
-        for target in targets:
-            self._want(target, wanted)
         parents: dict[int, tuple[Any, Any]] = {}
-        for index in range(len(self._levels) - 1, -1, -1):
-            ids = wanted.pop(index, None)
-            if ids:
-                self._find_parents(index, ids, parents, wanted)
-                if self.clock.check():
-                    break
+        asked: set[int] = set()
+        for target in targets:
+            self._want(target, -1, wanted, asked)
+        while wanted and not self.clock.check():  # once; again where what C++ holds was explained by what was reached later
+            for index in range(max(wanted), -1, -1):
+                ids = wanted.pop(index, None)
+                if ids:
+                    self._find_parents(index, ids, parents, wanted, asked)
         return parents
 
-    def _want(self, obj: Any, wanted: dict[int, set[int]], before: int = -1) -> None:
-        """Has the parent of an object looked for in the level from which it was reached; of links, that of what they begin at."""
-        while id(obj) in self.links:
-            parent = self.links[id(obj)].parent
-            if parent is None:
-                return
-            obj, before = parent, -1
-        level = self._found_at.get(id(obj), before)
-        if level >= 0:
-            wanted.setdefault(level, set()).add(id(obj))
+    def _want(self, obj: Any, before: int, wanted: dict[int, set[int]], asked: set[int]) -> None:
+        """Has the parent of an object looked for in the level from which it was reached; of links, those of what they begin at."""
+        waiting = [obj]
+        while waiting:
+            obj = waiting.pop()
+            if obj is None or id(obj) in asked:
+                continue
+            asked.add(id(obj))
+            links = [link for link in (self.links.get(id(obj)), self.explained.get(id(obj))) if link is not None]
+            if links:
+                waiting += [link.parent for link in links]
+                before = -1
+                continue
+            level = self._found_at.get(id(obj), before)
+            if level >= 0:
+                wanted.setdefault(level, set()).add(id(obj))
 
     def note_levels(self, objects: Iterable[Any]) -> None:
         """Makes ready to find the ways to objects of whatever kind."""
@@ -216,14 +247,15 @@ class Walk:
             self._found_at.update((key, self._before[index]) for key in here if self._before[index] >= 0)
             left -= here
 
-    def _find_parents(self, index: int, ids: set[int], parents: dict[int, tuple[Any, Any]], wanted: dict[int, set[int]]) -> None:
+    def _find_parents(self, index: int, ids: set[int], parents: dict[int, tuple[Any, Any]], wanted: dict[int, set[int]],
+                      asked: set[int]) -> None:
         for parent, referents in referrers(self._levels[index], ids):
             hits = ids.intersection(map(id, referents))
             if not hits:
                 continue
             ids -= hits
             parents.update((id(child), (child, parent)) for child in referents if id(child) in hits)
-            self._want(parent, wanted, self._before[index])
+            self._want(parent, self._before[index], wanted, asked)
             if not ids:
                 return
 

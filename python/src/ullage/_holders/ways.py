@@ -5,10 +5,12 @@ import enum
 import re
 from typing import Any, Callable, Iterable, NamedTuple, Optional
 
-from . import kinds
+from . import edges, kinds
 from .steps import Step
 
+_TRACEBACK = ".__traceback__"
 PLACE = "[…]"  # any place of a container, in a general text
+_TORCH_KEYS = ("torch.dtype", "torch.device", "torch.Size")
 MAX_KEY = 40  # characters of a dictionary's key
 _REGISTRIES = ("_parameters", "_buffers", "_modules")  # of a module: what is in them is written as its attribute
 _HOOKS = re.compile(r"_\w*hooks\w*")
@@ -75,8 +77,10 @@ class _Writer:
         self.expression += PLACE if self._general and anywhere else f"[{key}]"
 
     def _holder(self) -> str:
-        text = str(Way(self.expression, self.where, self.kind, ""))
-        return text[:-len(".__traceback__")] if text.endswith(".__traceback__") else text
+        expression = self.expression
+        if expression.endswith(_TRACEBACK):
+            expression = expression[:-len(_TRACEBACK)]
+        return str(Way(expression, self.where, self.kind, ""))
 
     # --- where a way begins
 
@@ -120,7 +124,7 @@ class _Writer:
             self.expression += f".{step.name}"
 
     def _item(self, step: Step, child: Any) -> None:
-        self._append(key_text(step.key), not isinstance(step.key, str) or any(c.isdigit() for c in step.key))
+        self._append(key_text(step.key), type(step.key) is not str or any(c.isdigit() for c in step.key))
 
     def _index(self, step: Step, child: Any) -> None:
         self._append(str(step.key), anywhere=True)
@@ -196,7 +200,10 @@ class _Writer:
         self.kind = "grad" if self.kind == "python" else self.kind
 
     def _make_graph(self, step: Step, child: Any) -> None:
-        self.expression, self._node, self.saved_by = f"graph of {self.expression}", step.name, ""
+        if self._node or self.saved_by:  # a further node, or that of a tensor which the graph has saved
+            self._node, self.saved_by = step.name, ""
+            return
+        self.expression, self._node = f"graph of {self.expression}", step.name
         self.kind = self.kind if self.kind in ("native", "cycle") else "graph"
 
     def _saved(self, step: Step, child: Any) -> None:
@@ -214,11 +221,11 @@ _METHODS: dict[str, Callable[[_Writer, Step, Any], None]] = {
 
 def key_text(key: Any) -> str:
     """A dictionary's key, without running its own __repr__ unless it is of a type whose __repr__ is Python's or torch's own."""
-    if isinstance(key, enum.Enum):
-        return f"{kinds.name_of(type(key))}.{key._name_}"
+    if kinds.is_a(key, enum.Enum):
+        return f"{kinds.name_of(type(key))}.{edges.instance_dict(key).get('_name_')}"
     if type(key) is tuple:
         text = "(" + ", ".join(key_text(part) for part in key[:4]) + ("…" if len(key) > 4 else "") + ")"
-    elif type(key) in kinds.ATOMS or type(key).__module__ == "torch" and type(key).__name__ in ("dtype", "device", "Size"):
+    elif type(key) in kinds.ATOMS or kinds.full_name_of(type(key)) in _TORCH_KEYS:
         text = repr(key)
     else:
         text = f"<{kinds.name_of(type(key))}>"
