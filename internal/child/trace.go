@@ -21,6 +21,8 @@ type TraceConfig struct {
 	Devices int         `json:"devices"` // how many GPUs the program is shown
 	Device  TraceDevice `json:"device"`
 	Driver  int         `json:"driver"` // version of CUDA that the driver supports: 13000
+	Ranks   int         `json:"ranks"`  // of the job, in place of what its launcher says; 0: as it says
+	Rank    []int       `json:"rank"`   // those that are traced; none: the first and the last
 }
 
 // TraceDevice is the GPU that the program is shown.
@@ -82,6 +84,12 @@ func (s *TraceSession) Environ(environ []string) []string {
 func (s *TraceSession) Traces() []string {
 	files, _ := filepath.Glob(filepath.Join(s.dir, "trace-*.jsonl")) // the pattern is sound
 	return files
+}
+
+// Launched tells whether the program has a launcher that started its ranks.
+func (s *TraceSession) Launched() bool {
+	_, err := os.Stat(filepath.Join(s.dir, "launched"))
+	return err == nil
 }
 
 // TraceProblem is why a process could not be traced.

@@ -32,6 +32,8 @@ compute is given a stand-in, and listed.
 What the program prints goes to standard error.
 
   ullage fit -- python train.py --batch 64
+  ullage fit --ranks 8 -- python train.py
+  ullage fit -- torchrun --nproc-per-node 8 train.py
   ullage fit --gpu a100-40 --budget process=38GiB -- python train.py
   ullage fit --out job.trace -- python train.py
   ullage fit --trace job.trace --gpu l4`
@@ -41,10 +43,12 @@ type fitFlags struct {
 	gpu          string
 	deviceMemory string
 	steps        int
+	ranks        int
+	rank         string
 	allocConf    string
 	limit        string
 	out          string
-	trace        string
+	trace        []string
 	budget       string
 	top          int
 	json         bool
@@ -77,8 +81,10 @@ func newFit(app *App) *cobra.Command {
 	fl.IntVar(&f.steps, "steps", defaultSteps, "`number` of optimizer steps, or of calls of a model without gradients, after which the program is stopped")
 	fl.StringVar(&f.allocConf, "alloc-conf", "", "`settings` of PyTorch's allocator, in place of the program's own")
 	fl.StringVar(&f.limit, "limit", "", "the `size` that PyTorch may reserve")
-	fl.StringVar(&f.out, "out", "", "keep the trace in this `file`")
-	fl.StringVar(&f.trace, "trace", "", "predict from a trace that --out kept, in a `file`; run nothing")
+	fl.StringVar(&f.out, "out", "", "keep the trace in this `file`; of several ranks, with -rankN before the extension")
+	fl.IntVar(&f.ranks, "ranks", 0, "the `number` of ranks of a job of torch.distributed, each with a GPU; without it, as the program's launcher says")
+	fl.StringVar(&f.rank, "rank", "", "the `ranks` to trace: all, or numbers as in 0,7 or 0-3; without it, the first and the last")
+	fl.StringArrayVar(&f.trace, "trace", nil, "predict from a trace that --out kept, in a `file`; run nothing; again for each further rank")
 	fl.StringVar(&f.budget, "budget", "", "exit with 3 above these `peaks`: process=SIZE, reserved=SIZE, safe=SIZE, allocated=SIZE, by commas")
 	fl.IntVar(&f.top, "top", 5, "`rows` of each list")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
@@ -97,19 +103,20 @@ type fitter struct {
 	config  *allocator.Config // nil: the program's own
 	limit   int64
 	budgets []budget
+	rank    []int // that are traced; none: the first and the last
 }
 
 func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error) {
 	r := &fitter{app: app, f: f, args: args}
 	switch {
-	case f.trace == "" && len(args) == 0:
+	case len(f.trace) == 0 && len(args) == 0:
 		return nil, withHint(usageErrorf("a command to run is missing"), "as in: ullage fit -- python train.py")
-	case f.trace != "" && len(args) > 0:
+	case len(f.trace) > 0 && len(args) > 0:
 		return nil, usageErrorf("--trace reads a trace and runs nothing, but a command was given: %s", args[0])
 	case f.steps < 1 || f.steps > 1000:
 		return nil, usageErrorf("--steps: %d is not a number from 1 to 1000", f.steps)
 	}
-	for _, step := range []func() error{r.readCard, r.parseSizes, r.parseBudgets} {
+	for _, step := range []func() error{r.readCard, r.parseSizes, r.parseBudgets, r.parseRanks} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -192,11 +199,11 @@ func (r *fitter) parseBudgets() error {
 }
 
 func (r *fitter) run(ctx context.Context) error {
-	trace, err := r.read(ctx)
+	traces, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
-	v, err := r.predict(trace)
+	v, err := r.predictRanks(traces)
 	if err != nil {
 		return err
 	}
@@ -216,23 +223,34 @@ func (r *fitter) run(ctx context.Context) error {
 	return nil
 }
 
-// read takes the trace from a file, or of the program.
-func (r *fitter) read(ctx context.Context) (*fit.Trace, error) {
-	if r.f.trace == "" {
+// read takes the traces from files, or of the program.
+func (r *fitter) read(ctx context.Context) ([]*fit.Trace, error) {
+	if len(r.f.trace) == 0 {
 		return r.record(ctx)
 	}
-	file, _, err := r.app.open(r.f.trace, r.app.Stdin)
+	var traces []*fit.Trace
+	for _, name := range r.f.trace {
+		t, err := r.readFile(ctx, name)
+		if err != nil {
+			return nil, inputError(err)
+		}
+		traces = append(traces, t)
+	}
+	return traces, nil
+}
+
+func (r *fitter) readFile(ctx context.Context, name string) (*fit.Trace, error) {
+	file, _, err := r.app.open(name, r.app.Stdin)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	t, err := readTraceFrom(&cancelReader{ctx, file}, r.f.trace)
-	return t, inputError(err)
+	return readTraceFrom(&cancelReader{ctx, file}, name)
 }
 
 // predict compiles the trace and simulates it.
 func (r *fitter) predict(t *fit.Trace) (*report.Fitting, error) {
-	job, err := fit.Compile(t, r.profile, 0)
+	job, err := fit.Compile(t, r.profile, t.MainDevice())
 	if errors.Is(err, fit.ErrNoCUDA) {
 		return nil, withHint(inputError(err), "a program that chooses its device by torch.cuda.is_available() would have; ask it for \"cuda\"")
 	}
@@ -243,15 +261,19 @@ func (r *fitter) predict(t *fit.Trace) (*report.Fitting, error) {
 	if err != nil {
 		return nil, inputError(err)
 	}
-	v := &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Notes: notesOf(t)}
-	if v.Cards, err = p.Cards(); err != nil {
-		return nil, err
+	return &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Notes: notesOf(t)}, nil
+}
+
+// explain adds to a prediction whose memory it is, the cards that hold it, and the budgets.
+func (r *fitter) explain(v *report.Fitting) (err error) {
+	if v.Cards, err = v.Prediction.Cards(); err != nil {
+		return err
 	}
-	if v.X, err = r.whose(p); err != nil {
-		return nil, err
+	if v.X, err = r.whose(v.Prediction); err != nil {
+		return err
 	}
 	r.check(v)
-	return v, nil
+	return nil
 }
 
 // whose explains the predicted recording at its peak.
@@ -273,8 +295,8 @@ func (r *fitter) check(v *report.Fitting) {
 	}
 }
 
-// record runs the program and reads the trace of the process that used the GPU.
-func (r *fitter) record(ctx context.Context) (*fit.Trace, error) {
+// record runs the program and reads the traces of the processes that used the GPU.
+func (r *fitter) record(ctx context.Context) ([]*fit.Trace, error) {
 	if option := child.ShutsOut(r.args); option != "" {
 		return nil, withHint(fmt.Errorf("python ignores what ullage adds to its path under %s: this program cannot be traced", option), "run it without %s", option)
 	}
@@ -283,7 +305,7 @@ func (r *fitter) record(ctx context.Context) (*fit.Trace, error) {
 		return nil, withHint(err, "set HOME, XDG_CACHE_HOME or TMPDIR to a folder that only you can write to")
 	}
 	defer session.Close()
-	code, err := r.start(ctx, session)
+	code, err := r.runRanks(ctx, session)
 	if err != nil {
 		return nil, err
 	}
@@ -293,14 +315,15 @@ func (r *fitter) record(ctx context.Context) (*fit.Trace, error) {
 func (r *fitter) traceConfig() child.TraceConfig {
 	p := r.profile
 	return child.TraceConfig{
-		Steps: r.f.steps, Calls: r.f.steps, Devices: 1, Driver: 13000,
+		Steps: r.f.steps, Calls: r.f.steps, Devices: localRanks(r.f.ranks), Driver: 13000, Ranks: r.f.ranks, Rank: r.rank,
 		Device: child.TraceDevice{Name: p.Device, TotalBytes: p.TotalBytes, Major: p.Major, Minor: p.Minor, Multiprocessors: p.Multiprocessors, MaxThreads: p.MaxThreadsPerMultiprocessor()},
 	}
 }
 
-// start runs the program to its end. Its standard output is not ours: results go there.
-func (r *fitter) start(ctx context.Context, session *child.TraceSession) (int, error) {
-	environ := session.Environ(r.app.Environ())
+// start runs the program to its end, as a rank or as it is with one below 0. Its standard
+// output is not ours: results go there.
+func (r *fitter) start(ctx context.Context, session *child.TraceSession, rank int) (int, error) {
+	environ := rankEnviron(session.Environ(r.app.Environ()), rank, r.f.ranks)
 	if r.f.allocConf != "" {
 		environ = child.WithEnv(environ, "PYTORCH_ALLOC_CONF="+r.f.allocConf, "PYTORCH_CUDA_ALLOC_CONF="+r.f.allocConf)
 	}

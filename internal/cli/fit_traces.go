@@ -13,27 +13,31 @@ import (
 	"github.com/ullage-dev/ullage/internal/fit"
 )
 
-// traced reads what the processes of the program wrote, and returns the trace of the one
-// that asked for most memory.
-func (r *fitter) traced(ctx context.Context, session *child.TraceSession, code int) (*fit.Trace, error) {
-	var best *fit.Trace
-	var bestFile string
+// traced reads what the processes of the program wrote, and returns the trace of each rank.
+func (r *fitter) traced(ctx context.Context, session *child.TraceSession, code int) ([]*fit.Trace, error) {
+	var all []tracedProcess
 	for _, name := range session.Traces() {
 		t, err := readTrace(ctx, name)
 		if err != nil {
 			return nil, inputError(err)
 		}
-		if best == nil || len(t.News) > len(best.News) {
-			best, bestFile = t, name
-		}
+		all = append(all, tracedProcess{t, name})
 	}
-	if best == nil {
+	if len(all) == 0 {
 		return nil, r.whyNoTrace(session, code)
 	}
-	if err := r.keep(bestFile); err != nil {
-		return nil, err
+	ranks := byRank(all)
+	traces := make([]*fit.Trace, 0, len(ranks))
+	for _, p := range ranks {
+		if err := r.keep(p.file, outFile(r.f.out, p.trace.Meta.Rank, len(ranks))); err != nil {
+			return nil, err
+		}
+		if err := r.judge(p.trace); err != nil {
+			return nil, err
+		}
+		traces = append(traces, p.trace)
 	}
-	return best, r.judge(best)
+	return traces, nil
 }
 
 func readTrace(ctx context.Context, name string) (*fit.Trace, error) {
@@ -59,8 +63,8 @@ func readTraceFrom(r io.Reader, name string) (*fit.Trace, error) {
 }
 
 // keep copies the trace to where --out says.
-func (r *fitter) keep(name string) error {
-	if r.f.out == "" {
+func (r *fitter) keep(name, out string) error {
+	if out == "" {
 		return nil
 	}
 	from, err := os.Open(name)
@@ -68,7 +72,7 @@ func (r *fitter) keep(name string) error {
 		return err
 	}
 	defer from.Close()
-	to, err := os.Create(r.f.out)
+	to, err := os.Create(out)
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}

@@ -37,7 +37,8 @@ type TermUse struct {
 
 // Libraries are those that a program loads; each takes memory outside of the allocator.
 type Libraries struct {
-	CuBLAS, CuDNN, NCCL bool
+	CuBLAS, CuDNN bool
+	NCCL          int // communicators
 }
 
 // jobOp is one call of the allocator.
@@ -84,6 +85,7 @@ func compile(t *Trace, p *Profile, device int, convs *convTable) (*Job, error) {
 		profile: p, slotOf: make(map[int32]int32), shared: make(map[int32]bool), fnIDs: make(map[string]int16),
 		blasBytes: blasWorkspaceBytes(p, t.Meta.Env), ltBytes: ltWorkspaceBytes(t.Meta.Env), tf32: true, cudnn: true,
 	}
+	c.job.Used.NCCL = len(t.Ranks.Comms)
 	for i := range t.Events {
 		c.event(int32(i))
 	}

@@ -31,6 +31,8 @@ type Context struct {
 	CuDNNBytes  int64 `json:"cudnn_bytes"`
 	NCCLBytes   int64 `json:"nccl_bytes"`   // with one communicator
 	SpreadBytes int64 `json:"spread_bytes"` // how far the sum may be off, either way
+
+	NCCLMoreBytes int64 `json:"nccl_more_bytes"` // with each further communicator
 }
 
 // Origins of a profile.
@@ -48,10 +50,7 @@ func (c Context) Bytes(used Libraries) int64 {
 	if used.CuDNN {
 		n += c.CuDNNBytes
 	}
-	if used.NCCL {
-		n += c.NCCLBytes
-	}
-	return n
+	return n + c.NCCL(used.NCCL)
 }
 
 // RoomBytes returns what is left of the card for the caching allocator.

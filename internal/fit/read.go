@@ -144,6 +144,8 @@ func (rd *reader) row(line []byte) error {
 	case "end":
 		rd.t.End = new(End)
 		return json.Unmarshal(line, rd.t.End)
+	case "group", "comm", "held":
+		return rd.ranks(head.E, line)
 	}
 	var r row
 	kind, isEvent := eventKinds[head.E]

@@ -12,6 +12,7 @@ type Trace struct {
 	Events  []Event
 	News    []Storage // of all events, each of which has a range of it
 	Texts   []Text
+	Ranks   Ranks
 	Storage int    // ids of storages are below it
 	End     *End   // nil where the process was killed
 	Cut     string // why the last lines could not be read; "" where the file is whole

@@ -18,7 +18,8 @@ type Fitting struct {
 	Cards      []fit.Card
 	X          *analyze.Explanation // of the predicted recording, at its peak
 	Budgets    []BudgetJSON
-	Notes      []string // what the prediction assumes
+	Notes      []string  // what the prediction assumes
+	Ranks      []FitRank // those that were traced, in their order; Prediction is the one's that needs most
 }
 
 // Fit prints a prediction: the answer first, then whose memory it is, then the cards.
@@ -28,6 +29,7 @@ func Fit(w io.Writer, l term.Look, v *Fitting, markdown bool) error {
 	p.title(v.Command)
 	p.strong(v.style(), v.Answer())
 	p.fitNumbers(v)
+	p.fitRanks(v)
 	p.fitHolders()
 	p.fitTerms(v)
 	p.fitCards(v)
@@ -53,16 +55,17 @@ func (v *Fitting) style() term.Style {
 // Answer is the verdict in a sentence or two.
 func (v *Fitting) Answer() string {
 	p := v.Prediction
+	of := v.ofRanks()
 	card := fmt.Sprintf("%s (%s)", p.Job.Profile.Device, units.FormatBytes(p.Job.Profile.TotalBytes))
 	need := fmt.Sprintf("It reserves %s at its peak (%s allocated), and is safe with a limit of %s; with the context the process takes %s.",
 		units.FormatBytes(p.Best.PeakReserved), units.FormatBytes(p.Best.PeakAllocated), units.FormatBytes(p.Safe), units.FormatBytes(p.ProcessBytes))
 	switch {
 	case p.Fits.Failed != nil:
-		return fmt.Sprintf("Does not fit on %s: a request of %s fails%s. %s", card, units.FormatBytes(p.Fits.Failed.Err.RequestedBytes), v.where(), need)
+		return of + fmt.Sprintf("Does not fit on %s: a request of %s fails%s. %s", card, units.FormatBytes(p.Fits.Failed.Err.RequestedBytes), v.where(), need)
 	case p.SafeProcess > p.Job.Profile.TotalBytes:
-		return fmt.Sprintf("Fits on %s, but only just: the safe bound lies above what the card has. %s", card, need)
+		return of + fmt.Sprintf("Fits on %s, but only just: the safe bound lies above what the card has. %s", card, need)
 	}
-	return fmt.Sprintf("Fits on %s. %s", card, need)
+	return of + fmt.Sprintf("Fits on %s. %s", card, need)
 }
 
 // where names the line at which the run ends.
