@@ -81,10 +81,12 @@ class Run(Generic[T]):
             failure.note(exc, f"ullage: {err}")
             return False
         if code_of_all == _AGAIN:
-            self._go_on(attempt, message, smaller, agreed, held)
+            self._go_on(message, smaller, agreed, held)
             if exc is not None:
                 failure.let_go(exc, handled)
             return True
+        if code == _AGAIN:  # it would, but another rank can't
+            self.report.failures.append(Failure(self._shown(), message))
         self._conclude(code, code_of_all, rank, exc)
         return False
 
@@ -107,7 +109,7 @@ class Run(Generic[T]):
         self.report.reason = reason
         return _GAVE_UP, None, message
 
-    def _go_on(self, attempt: Attempt[T], message: Optional[str], smaller: Optional[T], agreed: Optional[int], held: tuple[str, ...]) -> None:
+    def _go_on(self, message: Optional[str], smaller: Optional[T], agreed: Optional[int], held: tuple[str, ...]) -> None:
         """Notes the failure, of this rank or of another, and takes the size that all go on with."""
         now = failure.reading()
         self.report.failures.append(Failure(self._shown(), message, now.allocated_bytes if now else None, held=held))
@@ -128,7 +130,9 @@ class Run(Generic[T]):
         if before and after:
             failed.freed_bytes = (failed.allocated_bytes or 0) - after.allocated_bytes
             failed.cache_bytes = before.reserved_bytes - after.reserved_bytes
-        log.warning("ullage: %s; going on with %s%s%s", failed.message or "another rank ran out of memory", self._shown(), _freed(failed),
+        shown = self._shown()
+        log.warning("ullage: %s; going on%s%s%s", failed.message or "another rank ran out of memory", "" if shown is None else f" with {shown}",
+                    f"; {_units.size(failed.freed_bytes)} freed" if failed.freed_bytes else "",
                     f"; still bound by the function around it: {', '.join(failed.held)}" if failed.held else "")
         if self.retry.before_retry is not None:
             self.retry.before_retry()
@@ -185,7 +189,3 @@ class Attempt(Generic[T]):
         swallow = self.run.finish(self, exc, self._handled, held)
         self.succeeded = self.run.report.succeeded
         return swallow
-
-
-def _freed(failed: Failure) -> str:
-    return f"; {_units.size(failed.freed_bytes)} freed" if failed.freed_bytes else ""

@@ -123,7 +123,7 @@ class MicroBatch:
             with self._synchronised(last):
                 part = self.loss(piece, *args, **kwargs)
                 if part.dim() != 0 and part.numel() != 1:
-                    raise ValueError(f"the loss has shape {tuple(part.shape)}, but has to be one number: the mean or the sum of its samples")
+                    raise ValueError(f"the loss has shape {tuple(part.shape)}, but has to be one number: a mean or a sum over samples")
                 if share != 1:
                     part = part * share
                 if training:

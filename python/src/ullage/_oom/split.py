@@ -51,7 +51,8 @@ def _cut(tensor: Any, start: int, stop: int) -> Any:
     if not tensor.is_nested:
         return tensor[start:stop]
     parts = list(tensor.unbind()[start:stop])
-    return torch.nested.as_nested_tensor(parts, layout=tensor.layout) if tensor.layout != torch.strided else torch.nested.as_nested_tensor(parts)
+    layout = {} if tensor.layout == torch.strided else {"layout": tensor.layout}  # a keyword that torch 2.1 doesn't know
+    return torch.nested.as_nested_tensor(parts, **layout)
 
 
 def _tensors(value: Any) -> Iterator[Any]:
