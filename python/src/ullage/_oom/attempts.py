@@ -131,7 +131,8 @@ class Run(Generic[T]):
             failed.freed_bytes = (failed.allocated_bytes or 0) - after.allocated_bytes
             failed.cache_bytes = before.reserved_bytes - after.reserved_bytes
         shown = self._shown()
-        log.warning("ullage: %s; going on%s%s%s", failed.message or "another rank ran out of memory", "" if shown is None else f" with {shown}",
+        log.warning("ullage: %s; going on%s%s%s", failed.message or "another rank ran out of memory",
+                    "" if shown is None else f" with {shown}",
                     f"; {_units.size(failed.freed_bytes)} freed" if failed.freed_bytes else "",
                     f"; still bound by the function around it: {', '.join(failed.held)}" if failed.held else "")
         if self.retry.before_retry is not None:
