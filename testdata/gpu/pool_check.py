@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from pathlib import Path
 
 import torch
@@ -496,7 +497,7 @@ def in_process(case, deadline_s=25, **env):
     command = [sys.executable, "-X", "faulthandler", __file__, case]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=deadline_s, env={**os.environ, **env})
-        return {"rc": done.returncode, "out": done.stdout[-1500:], "err": done.stderr[-300:] if done.returncode else ""}
+        return {"rc": done.returncode, "out": done.stdout[-1500:], "err": (done.stderr[:700] + " ... " + done.stderr[-300:]) if done.returncode else ""}
     except subprocess.TimeoutExpired as e:
         return {"hangs": True, "err": (e.stderr or b"")[-300:].decode()}
 
@@ -687,6 +688,7 @@ def show_backward():
 def sub_threads():
     """Four threads fill, overfill, close and make pools; others read counters, free tensors and collect garbage meanwhile."""
     stop, rounds, errors = threading.Event(), [0] * 4, []
+    warnings.simplefilter("ignore", ResourceWarning)
 
     def work(i):
         try:
@@ -694,6 +696,7 @@ def sub_threads():
                 pool = ullage.Pool(limit=200 * MIB, reserve=64 * MIB)
                 with pool:
                     kept = [empty(2 + i) for _ in range(20)]
+                    ullage.Pool(limit=64 * MIB)  # dropped at once, while threads are in pools
                 if "raised" not in attempt(lambda: pool.run(empty, 500)) or pool.reserved_bytes > pool.limit_bytes:
                     errors.append("limit passed")
                 del kept

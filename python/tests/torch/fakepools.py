@@ -47,6 +47,7 @@ class FakePools:
 
     def __init__(self, device_bytes: int = 1 << 30) -> None:
         self.device_bytes, self.used_bytes, self.runtime_calls = device_bytes, 0, 0
+        self.aborts = 0  # pools given up while a thread was in one: PyTorch ends the process then
         self.set_options: list[str] = []
         self.options = ""
         self.ignores_allocators = False
@@ -120,6 +121,7 @@ class FakePools:
                 return [s.as_dict() for s in self.segments]
 
             def __del__(self) -> None:
+                device.aborts += any(device._active.values())
                 device.used_bytes -= sum(s.size for s in self.segments)
 
         answers = {

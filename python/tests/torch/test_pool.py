@@ -10,7 +10,7 @@ from fakecuda import OutOfMemoryError
 from fakepools import MIB, FakePools, OnDevice
 
 from ullage._pool import pool as pools
-from ullage._pool import segments
+from ullage._pool import routing, segments
 from ullage._pool.errors import PoolInUse, PoolOutOfMemory
 from ullage._pool.pool import Pool
 
@@ -44,6 +44,7 @@ class Case(unittest.TestCase):
     def drop(self, pool):
         gc.collect()
         pool.close()
+        self.assertEqual(self.device.aborts, 0)
 
 
 class Limits(Case):
@@ -185,24 +186,69 @@ class Closing(Case):
         pool.close()
         self.assertEqual(self.device.used_bytes, 0)
 
-    def test_waits_for_nobody(self):
-        pool = self.pool(limit=64 * MIB)
-        with self.assertRaisesRegex(RuntimeError, "inside its own block"), pool:
-            pool.close()
-        entered, leave = threading.Event(), threading.Event()
+    def test_is_refused_within_a_block(self):
+        one, two = self.pool(limit=64 * MIB), self.pool(limit=64 * MIB)
+        for pool in (one, two):
+            with self.assertRaisesRegex(RuntimeError, "from within the block"), one:
+                pool.close()
+            self.assertFalse(pool.closed)
+
+    def test_waits_until_no_thread_is_in_a_pool(self):
+        one, two = self.pool(limit=64 * MIB), self.pool(limit=64 * MIB)
+        entered, leave, log = threading.Event(), threading.Event(), []
 
         def stay():
-            with pool:
+            with one, one:
                 entered.set()
                 leave.wait()
+                log.append("left")
 
-        thread = threading.Thread(target=stay)
-        thread.start()
-        entered.wait()
-        with self.assertRaisesRegex(RuntimeError, "another thread"):
-            pool.close()
-        leave.set()
-        thread.join()
+        def close():
+            entered.wait()
+            with mock.patch.object(routing.gate._changed, "wait_for", self.seen(log, leave)):
+                two.close()
+            log.append("closed")
+
+        threads = [threading.Thread(target=stay), threading.Thread(target=close)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(log, ["waits", "left", "closed"])
+
+    def seen(self, log, leave):
+        """wait_for, which says when what it waits for isn't there yet, and then lets it come."""
+        wait_for = routing.gate._changed.wait_for
+
+        def waits(condition):
+            if not condition():
+                log.append("waits")
+                leave.set()
+            return wait_for(condition)
+
+        return waits
+
+    def test_from_many_threads_that_come_and_go(self):
+        errors = []
+
+        def work():
+            try:
+                with OnDevice(self.device):
+                    for _ in range(20):
+                        pool = Pool(limit=64 * MIB)
+                        with pool:
+                            kept = on_gpu(3)
+                        del kept
+                        pool.close()
+            except BaseException as e:
+                errors.append(e)
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual((errors, self.device.aborts, self.device.used_bytes), ([], 0, 0))
 
     def test_dropping_it_open_is_told(self):
         with warnings.catch_warnings(record=True) as told:
@@ -211,6 +257,18 @@ class Closing(Case):
             gc.collect()
         self.assertEqual([w.category for w in told], [ResourceWarning])
         self.assertIn("'forgotten'", str(told[0].message))
+
+    def test_dropped_within_a_block_it_lasts_until_the_end_of_that(self):
+        outer = self.pool(limit=64 * MIB)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with outer:
+                Pool(limit=64 * MIB)
+                with self.assertRaises(PoolOutOfMemory):
+                    Pool(reserve=4 << 30)
+                gc.collect()
+                self.assertGreater(self.device.used_bytes, outer.reserved_bytes)
+            self.assertEqual((self.device.used_bytes, self.device.aborts), (outer.reserved_bytes, 0))
 
     def test_closes_its_caches(self):
         pool = self.pool(limit=64 * MIB)

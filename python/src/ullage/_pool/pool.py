@@ -49,7 +49,7 @@ class Pool:
         _check_torch()
         self.name = name if name is not None else f"pool-{next(_count)}"
         self.device_index = memory.index_of(device)
-        self._turn, self._depth = threading.RLock(), 0
+        self._turn = threading.RLock()  # one thread is in it at a time
         self._caches: weakref.WeakSet[Cache] = weakref.WeakSet()
         self._routing: Any = None
         self._mempool: Any = None
@@ -62,7 +62,7 @@ class Pool:
         try:
             self._take_reserve(reserve)
         except BaseException:
-            self.close()
+            self._abandon()
             raise
 
     # --- what it holds
@@ -98,25 +98,18 @@ class Pool:
     # --- running in it
 
     def __enter__(self) -> "Pool":
-        self._turn.acquire()
-        try:
-            self._check_open()
-            routing.enter(self)
-        except BaseException:
-            self._turn.release()
-            raise
-        if self._depth == 0:
+        routing.enter(self)
+        if routing.times(self) == 1:
             self._segments.refusal = None
-        self._depth += 1
         return self
 
     def __exit__(self, kind: Any, exc: Optional[BaseException], traceback: Any) -> None:
-        routing.leave(self)
+        told = None
         try:
-            told = None if exc is None else self._why(exc)
+            if exc is not None and routing.times(self):
+                told = self._why(exc)
         finally:
-            self._depth -= 1
-            self._turn.release()
+            routing.leave(self)
         if told is not None:
             raise told from exc
 
@@ -148,17 +141,19 @@ class Pool:
     # --- giving it back
 
     def close(self) -> None:
-        """Gives all its memory back to the device. Raises PoolInUse if tensors are left in it, and changes nothing then."""
-        if self._mempool is None:
-            return
-        if not self._turn.acquire(blocking=False):
-            raise RuntimeError(f"{self} can't be closed: another thread is in it")
+        """Gives all its memory back to the device, when no thread is in a pool: it waits for that, and threads that want in wait for it.
+
+        Raises PoolInUse if tensors are left in it, and RuntimeError within any pool's block, and changes nothing then.
+        """
+        inside = routing.innermost()
+        if inside is not None:
+            raise RuntimeError(f"{self} can't be closed from within the block of {inside}: PyTorch gives pools up only outside of them")
+        routing.gate.close()
         try:
-            if self._depth:
-                raise RuntimeError(f"{self} can't be closed from inside its own block")
-            self._close()
+            if self._mempool is not None:
+                self._close()
         finally:
-            self._turn.release()
+            routing.gate.open()
 
     def _close(self) -> None:
         for cache in list(self._caches):
@@ -176,8 +171,13 @@ class Pool:
             self._mempool = None  # gives the segments back
         self._segments.taken_bytes = 0
 
+    def _abandon(self) -> None:
+        mempool, self._mempool = self._mempool, None
+        routing.gate.abandon(mempool)
+
     def __del__(self) -> None:
         if getattr(self, "_mempool", None) is not None:
+            self._abandon()
             warnings.warn(f"{self} was dropped and not closed", ResourceWarning, source=self)
 
     # --- within
