@@ -5,7 +5,7 @@ usage: batch_check.py [WORKLOAD ...]
 Workloads: resnet50 (channels_last, bfloat16 autocast), transformer (AdamW), mlp. Each may reserve 20 GiB, so that it is quick. The
 true maximum is found by trying sizes in fresh processes, five at a time, so it needs 110 GiB of one GPU; without them, the search for
 it takes longer (--one-by-one). Prints a table, then one JSON object a workload. Needs torch 2.8 or newer; accelerate and Lightning
-where they are installed. About two minutes on an H200.
+where they are installed.
 
 Every measurement runs in a process of its own, forked from one that has imported torch and has not used CUDA.
 """
