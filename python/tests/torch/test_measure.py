@@ -2,6 +2,7 @@
 import asyncio
 import json
 import re
+import tempfile
 import threading
 import unittest
 from unittest import mock
@@ -11,7 +12,10 @@ from fakecuda import FakeCuda, OutOfMemoryError
 from fakehistory import RecordingCuda
 
 import ullage
+from ullage._companion import job
+from ullage._companion.watcher import Watcher
 from ullage._measure import events, sites
+from ullage._torch import api
 
 torch.set_num_threads(1)
 MIB = 1 << 20
@@ -118,6 +122,24 @@ class Nesting(unittest.TestCase):
             ended.set()
             thread.join()
             self.assertEqual((mine.peak_bytes, results[0].peak_bytes), (4 * MIB, 4 * MIB))
+
+
+class BesideUllageRun(unittest.TestCase):
+    def test_a_budget_that_was_reached_counts_though_a_block_resets_the_peaks(self):
+        with tempfile.TemporaryDirectory() as folder, RecordingCuda():
+            config = job.Config(folder, "run", folder, "job", history=0, at_exit=False, budgets=(8 * MIB,), limit=0)
+            watcher = Watcher(torch, config, job.Meeting(folder))
+            with mock.patch.object(torch._C, "_cuda_attach_out_of_memory_observer", lambda call: None):
+                watcher._observe()
+            x = mib(9)
+            del x
+            torch.cuda.empty_cache()
+            with ullage.measure(sites=False):
+                pass
+            with mock.patch.object(watcher, "_dump") as dumped:
+                watcher._check_budgets(api.used_devices(torch))
+                watcher._check_budgets(api.used_devices(torch))
+            dumped.assert_called_once_with("budget")
 
 
 class Recording(unittest.TestCase):

@@ -17,7 +17,7 @@ import threading
 import time
 from typing import Any, Optional
 
-from .._torch import api, counters, oomtext
+from .._torch import api, counters, memory, oomtext
 from . import dump, job
 
 TICK_SECONDS = 0.5  # between two looks for a request
@@ -55,6 +55,7 @@ class Watcher:
         self.last_failure_path: Optional[str] = None
         self.failure_dumps = 0
         self.budgets = sorted(self.config.budgets)
+        self.reset_peak = 0  # the highest reserved peak that measuring in this process has set back
         self.limits: dict[int, int] = {}  # device: bytes, where the limit is in force
         self.limit_tries: dict[int, int] = {}
         self.stop = threading.Event()
@@ -96,6 +97,11 @@ class Watcher:
     def _observe(self) -> None:
         if not api.on_out_of_memory(self.torch, self._on_failure):
             self.meeting.problem("this torch does not tell when an allocation fails; a recording is written if the error ends the program")
+        if self.budgets:
+            memory.on_reset(self._before_reset)
+
+    def _before_reset(self, device: int, now: memory.Reading) -> None:
+        self.reset_peak = max(self.reset_peak, now.peak_reserved_bytes)
 
     def _limit_own_device(self) -> None:
         """Limits the device that this process will use, before it has anything on it.
@@ -244,7 +250,7 @@ class Watcher:
 
     def _check_budgets(self, used: Any) -> None:
         """Peaks count: one between two looks is not missed, and the recording's history shows it."""
-        peak = max((stats.get("reserved_bytes.all.peak", 0) for stats in used.values()), default=0)
+        peak = max([self.reset_peak, *(stats.get("reserved_bytes.all.peak", 0) for stats in used.values())])
         reached = [b for b in self.budgets if peak >= b]
         if reached:
             self.budgets = [b for b in self.budgets if b > peak]
