@@ -23,10 +23,19 @@ def become(t: torch.Tensor, new: torch.Tensor) -> bool:
             t.fake_device = new.fake_device  # type: ignore[attr-defined]
         return True
     try:
-        torch.utils.swap_tensors(t, Parameter(new, t.requires_grad) if isinstance(t, Parameter) else new)
+        torch.utils.swap_tensors(t, _alone(new, t) if isinstance(new, FakeTensor) else Parameter(new, t.requires_grad) if isinstance(t, Parameter) else new)
     except RuntimeError:  # somebody has a weak reference, or a graph holds it
         return False
     return True
+
+
+def _alone(new: FakeTensor, like: torch.Tensor) -> torch.Tensor:
+    """What new is, to take the place of like: an object that nobody has a reference to. FakeTensorMode keeps weak ones of its results."""
+    with torch._C._DisableTorchDispatch():
+        alone: torch.Tensor = FakeTensor(new.fake_mode, torch.Tensor.detach(new), new.fake_device)
+    if isinstance(like, Parameter):
+        alone._is_param = True  # type: ignore[attr-defined]
+    return alone.requires_grad_(like.requires_grad)
 
 
 def _get_data(self: torch.Tensor) -> Any:

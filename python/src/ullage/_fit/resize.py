@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,8 @@ class Resizing:
 
 
 def install(mode: "TraceMode") -> None:
-    """Has every resize_ of a storage pass by."""
+    """Has every resize_ of a storage pass by. FSDP also compares addresses, which here are all 0 and of no harm."""
+    warnings.filterwarnings("ignore", message="Accessing the data pointer of FakeTensor")
     resizing = Resizing(mode)
     native = torch.UntypedStorage.resize_
 
