@@ -5,5 +5,6 @@ drop     making an object let go of what it holds
 release  release(): both, then the check, and who holds what is still there
 series   a level over many steps in a few numbers, and whether it grows
 watch    watch() and step(): growth confirmed, and who is behind it
-who      paths of Python by which memory is held, from the holders' census
+growth   a growth that was confirmed
+who      who allocated memory, from a recording, and what holds it, from a search of the process
 """
