@@ -35,6 +35,7 @@ What the program prints goes to standard error.
   ullage fit --ranks 8 -- python train.py
   ullage fit -- torchrun --nproc-per-node 8 train.py
   ullage fit --gpu a100-40 --budget process=38GiB -- python train.py
+  ullage fit --gpu l4 --sweep batch=8..512 -- python train.py --batch 8
   ullage fit --out job.trace -- python train.py
   ullage fit --trace job.trace --gpu l4`
 
@@ -50,6 +51,7 @@ type fitFlags struct {
 	out          string
 	trace        []string
 	budget       string
+	sweep        string
 	top          int
 	json         bool
 	markdown     bool
@@ -86,11 +88,12 @@ func newFit(app *App) *cobra.Command {
 	fl.StringVar(&f.rank, "rank", "", "the `ranks` to trace: all, or numbers as in 0,7 or 0-3; without it, the first and the last")
 	fl.StringArrayVar(&f.trace, "trace", nil, "predict from a trace that --out kept, in a `file`; run nothing; again for each further rank")
 	fl.StringVar(&f.budget, "budget", "", "exit with 3 above these `peaks`: process=SIZE, reserved=SIZE, safe=SIZE, allocated=SIZE, by commas")
+	fl.StringVar(&f.sweep, "sweep", "", "find the largest value of an argument of the program that is safe, as in `batch=8..512`")
 	fl.IntVar(&f.top, "top", 5, "`rows` of each list")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
-	cmd.MarkFlagsMutuallyExclusive("trace", "out")
+	cmd.MarkFlagsMutuallyExclusive("trace", "out", "sweep")
 	return cmd
 }
 
@@ -104,6 +107,7 @@ type fitter struct {
 	limit   int64
 	budgets []budget
 	rank    []int // that are traced; none: the first and the last
+	sweep   *sweepFlag
 }
 
 func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error) {
@@ -116,7 +120,7 @@ func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error)
 	case f.steps < 1 || f.steps > 1000:
 		return nil, usageErrorf("--steps: %d is not a number from 1 to 1000", f.steps)
 	}
-	for _, step := range []func() error{r.readCard, r.parseSizes, r.parseBudgets, r.parseRanks} {
+	for _, step := range []func() error{r.readCard, r.parseSizes, r.parseBudgets, r.parseRanks, r.parseSweep} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -199,11 +203,7 @@ func (r *fitter) parseBudgets() error {
 }
 
 func (r *fitter) run(ctx context.Context) error {
-	traces, err := r.read(ctx)
-	if err != nil {
-		return err
-	}
-	v, err := r.predictRanks(traces)
+	v, err := r.fitting(ctx)
 	if err != nil {
 		return err
 	}
@@ -221,6 +221,18 @@ func (r *fitter) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// fitting predicts from the traces there are, or will be.
+func (r *fitter) fitting(ctx context.Context) (*report.Fitting, error) {
+	if r.sweep != nil {
+		return r.runSweep(ctx)
+	}
+	traces, err := r.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.predictRanks(traces)
 }
 
 // read takes the traces from files, or of the program.

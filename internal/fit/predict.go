@@ -119,6 +119,15 @@ func (p *Prediction) Record() (*snapshot.Recording, Run) {
 	return p.Job.Record(Room{Config: p.unlimited()})
 }
 
+// RoomBytes is what PyTorch may reserve: what the card has left, or the limit.
+func (p *Prediction) RoomBytes() int64 {
+	room := p.Job.Profile.RoomBytes(p.Job.Used)
+	if p.Limit > 0 {
+		room = min(room, p.Limit)
+	}
+	return room
+}
+
 // Shares of the peak for what the model does not know, found on measured jobs.
 const (
 	unknownShare      = 0.015

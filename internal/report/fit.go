@@ -18,8 +18,9 @@ type Fitting struct {
 	Cards      []fit.Card
 	X          *analyze.Explanation // of the predicted recording, at its peak
 	Budgets    []BudgetJSON
-	Notes      []string  // what the prediction assumes
-	Ranks      []FitRank // those that were traced, in their order; Prediction is the one's that needs most
+	Notes      []string   // what the prediction assumes
+	Sweep      *SweptFlag // an argument that was varied; nil for none
+	Ranks      []FitRank  // those that were traced, in their order; Prediction is the one's that needs most
 }
 
 // Fit prints a prediction: the answer first, then whose memory it is, then the cards.
@@ -28,6 +29,7 @@ func Fit(w io.Writer, l term.Look, v *Fitting, markdown bool) error {
 	p.x = v.X
 	p.title(v.Command)
 	p.strong(v.style(), v.Answer())
+	p.fitSweep(v.Sweep)
 	p.fitNumbers(v)
 	p.fitRanks(v)
 	p.fitHolders()
@@ -56,6 +58,9 @@ func (v *Fitting) style() term.Style {
 func (v *Fitting) Answer() string {
 	p := v.Prediction
 	of := v.ofRanks()
+	if v.Sweep != nil {
+		of = v.Sweep.Answer() + of
+	}
 	card := fmt.Sprintf("%s (%s)", p.Job.Profile.Device, units.FormatBytes(p.Job.Profile.TotalBytes))
 	need := fmt.Sprintf("It reserves %s at its peak (%s allocated), and is safe with a limit of %s; with the context the process takes %s.",
 		units.FormatBytes(p.Best.PeakReserved), units.FormatBytes(p.Best.PeakAllocated), units.FormatBytes(p.Safe), units.FormatBytes(p.ProcessBytes))

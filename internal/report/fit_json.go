@@ -30,6 +30,7 @@ type FitJSON struct {
 	Stopped            string        `json:"stopped"` // why the trace ends
 	Cards              []CardJSON    `json:"cards"`
 	Memory             HeldJSON      `json:"memory"` // whose it is when most is allocated
+	Sweep              *SweepJSON    `json:"sweep"`
 	Budgets            []BudgetJSON  `json:"budgets"`
 	Notes              []string      `json:"notes"`
 	Ranks              []FitRankJSON `json:"ranks"` // those that were traced; the figures above are of the one that takes most
@@ -120,6 +121,6 @@ func NewFitJSON(v *Fitting) FitJSON {
 	for _, c := range v.Cards {
 		out.Cards = append(out.Cards, CardJSON{c.Profile.Name, c.Profile.Origin, c.Profile.TotalBytes, c.Room, c.Lives(), c.Safe, c.Spare, c.Run.Retries})
 	}
-	out.Memory = heldJSON(v.X)
+	out.Memory, out.Sweep = heldJSON(v.X), sweepJSON(v.Sweep)
 	return out
 }
