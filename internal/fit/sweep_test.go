@@ -15,7 +15,7 @@ func TestSweep(t *testing.T) {
 		{"all fit", func(n int64) int64 { return 5 + n }, 8, 512, 2},
 		{"none fits", func(n int64) int64 { return 2000 + n }, 8, 512, 1},
 		{"one value", func(n int64) int64 { return n }, 8, 8, 1},
-		{"steps", func(n int64) int64 { return 100 + 7*n/64*64 }, 1, 512, 12},
+		{"steps", func(n int64) int64 { return 100 + 7*n/64*64 }, 1, 512, maxSweep},
 		{"square", func(n int64) int64 { return n * n / 20 }, 1, 4096, maxSweep},
 		{"flat, then steep", func(n int64) int64 { return 900 + max(0, n-300)*1000 }, 1, 512, maxSweep},
 	} {
