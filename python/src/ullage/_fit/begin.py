@@ -12,7 +12,7 @@ from typing import Any, Optional
 import torch
 from torch._subclasses import fake_tensor
 
-from . import attention, cuda, hooks, modules, resize
+from . import attention, cuda, hooks, modules, passby, resize, rnn, tensors
 from .config import Config
 from .mode import TraceMode
 from .optim import Steps
@@ -99,7 +99,11 @@ class Session:
         self.paths.install()
         self.steps.install()
         attention.install(attention.Chooser(self.config.device.capability, _cudnn_version()))
+        rnn.install()
+        tensors.install(self.trace)
+        passby.PassBy(self.trace).install(self.mode)
         self.mode.module = self.paths.current
+        os.register_at_fork(after_in_child=passby.leave)
         self._install_ranks()
         atexit.register(self._at_exit)
         gc.collect()
@@ -152,7 +156,16 @@ class Session:
         if error is None:
             self.finish("ended")
         else:
-            self.finish("error", error=type(error).__name__, message=str(error)[:2000], where=_place_of(error), fault="program")
+            self.finish("error", error=type(error).__name__, message=str(error)[:2000], where=_place_of(error), fault=_fault(error))
+
+
+def _fault(error: Optional[BaseException]) -> str:
+    """Whose fault an error is, by docs/formats/trace.md: an unsupported one may have been wrapped by the program."""
+    while error is not None:
+        if isinstance(error, cuda.Unsupported):
+            return "unsupported"
+        error = error.__cause__ or error.__context__
+    return "program"
 
 
 def _cudnn_version() -> int:

@@ -16,6 +16,10 @@ from .storages import Meter, Storages
 from .trace import Trace, caller
 
 
+class Unsupported(RuntimeError):
+    """Something that the prediction cannot do; the message says what, and what to change."""
+
+
 class Card:
     """The GPUs that the program is shown: which is current in each thread, and with which stream."""
 
@@ -36,11 +40,15 @@ class Card:
 
     def set_device(self, device: int) -> int:
         """Makes a device current and returns the one that was. Raises RuntimeError for one that there is not."""
-        if not 0 <= device < self.config.devices:
-            raise RuntimeError(f"CUDA error: invalid device ordinal (the program asked for GPU {device}, and is shown {self.config.devices})")
+        self.require(device)
         before = self.current_device()
         self._here.device = self._last = device
         return before
+
+    def require(self, device: int) -> None:
+        """Raises RuntimeError for a GPU that the program is not shown."""
+        if not 0 <= device < self.config.devices:
+            raise Unsupported(f"CUDA error: invalid device ordinal: the program asked for GPU {device} and is shown {self.config.devices}")
 
     def maybe_set_device(self, device: int) -> int:
         """As set_device, and nothing for a negative ordinal."""
@@ -211,7 +219,7 @@ def _install_module(card: Card) -> None:
     cuda.is_available = lambda: True
     cuda.device_count = lambda: devices
     cuda._get_device_properties = card.properties
-    cuda.default_generators = tuple(_Generator(torch.device("cuda", i)) for i in range(devices))
+    cuda.default_generators = tuple(Generator(torch.device("cuda", i)) for i in range(devices))
     cuda._exchange_device, cuda._maybe_exchange_device = card.set_device, card.maybe_set_device
     cuda._lazy_init = lambda: _initialize(card)
     cuda.init = cuda._lazy_init
@@ -254,10 +262,10 @@ def _initialize(card: Card) -> None:
             call()
 
 
-class _Generator(torch.Generator):
-    """A generator of random numbers of the GPU: one of the CPU, which nobody draws from."""
+class Generator(torch.Generator):
+    """torch.Generator; one of the GPU is one of the CPU beneath, which nobody draws from."""
 
-    def __new__(cls, device: Any = "cpu") -> "_Generator":
+    def __new__(cls, device: Any = "cpu") -> "Generator":
         return super().__new__(cls, device="cpu")
 
     def __init__(self, device: Any = "cpu") -> None:
@@ -277,7 +285,7 @@ class _Generator(torch.Generator):
         """Seed and offset, as a generator of the GPU has them: 16 bytes of the CPU."""
         return torch.tensor([self.initial_seed() & (2**63 - 1), 0]).view(torch.uint8)
 
-    def set_state(self, new_state: torch.Tensor) -> "_Generator":  # type: ignore[override]
+    def set_state(self, new_state: torch.Tensor) -> "Generator":  # type: ignore[override]
         return self
 
 

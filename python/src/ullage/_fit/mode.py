@@ -11,12 +11,19 @@ import threading
 from typing import Any, Callable, Optional
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
 
 from . import signature, values
 from .backward import Reuse
-from .cuda import Card
+from .cuda import Card, Unsupported
 from .known import Known
+from .plans import Plan, plan_of
 from .storages import Storages
 from .trace import Trace
 
@@ -42,7 +49,8 @@ class TraceMode(FakeTensorMode):
     """The mode of one process; every thread of the program enters it."""
 
     def __init__(self, trace: Trace, storages: Storages, card: Card) -> None:
-        super().__init__(allow_non_fake_inputs=True)
+        super().__init__(allow_fallback_kernels=False, allow_non_fake_inputs=True)
+        self.cache_enabled = False  # plans are this mode's cache
         self.trace, self.storages, self.card = trace, storages, card
         self.reuse = Reuse(storages, trace)
         self.known = Known(storages)
@@ -52,6 +60,7 @@ class TraceMode(FakeTensorMode):
         self._here = _Here()
         self._threads: dict[int, int] = {threading.get_ident(): 0}
         self._kinds: dict[Any, _Kind] = {}
+        self._plans: dict[Any, Optional[Plan]] = {}
         self.rules: dict[Any, Callable[..., Any]] = {}  # operators that something else runs: (func, types, args, kwargs)
 
     @classmethod
@@ -80,8 +89,10 @@ class TraceMode(FakeTensorMode):
         if kwargs:
             signature.tensors_in(list(kwargs.values()), tensors)
         fakes = [t for t in tensors if isinstance(t, FakeTensor)]
+        if kwargs.get("pin_memory"):
+            kwargs = {**kwargs, "pin_memory": False}
         if not fakes and not self._makes_fake(func, args, kwargs):
-            return func(*args, **kwargs)
+            return values.real(func, args, kwargs)
         answer = values.answer(self, func, args, kwargs, fakes)
         if answer is not values.NONE:
             return answer
@@ -123,31 +134,62 @@ class TraceMode(FakeTensorMode):
 
     def _run(self, func: Any, types: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
         device = kwargs.get("device")
-        if device is not None and device.type == "cuda" and device.index is None:
+        if device is not None and device.type == "cuda" and device.index is not None:
+            self.card.require(device.index)
+        elif device is not None and device.type == "cuda":
             kwargs = {**kwargs, "device": torch.device("cuda", self.card.current_device())}
-        fake_args, fake_kwargs = args, kwargs
+        key = signature.key_of(func, args, kwargs)
+        plan = self._plans.get(key)
+        if plan is not None:
+            result = plan.make(self, tensors)
+        else:
+            result = self._work_out(func, types, args, kwargs, tensors)
+            if key not in self._plans:
+                self._plans[key] = None if self._kind(func).resizes else plan_of(func, tensors, result)
+        self._note(func, args, kwargs, result, key)
+        return result
+
+    def _work_out(self, func: Any, types: Any, args: Any, kwargs: Any, tensors: list[torch.Tensor]) -> Any:
+        """Has torch find out what comes of a call of this form."""
         if tensors:
-            fake_args = [self._all_fake(a) for a in args]
-            fake_kwargs = {k: self._all_fake(v) for k, v in kwargs.items()}
+            args = [self._all_fake(a) for a in args]
+            kwargs = {k: self._all_fake(v) for k, v in kwargs.items()}
         self._here.inside = True
         try:
-            result = super().__torch_dispatch__(func, types, fake_args, fake_kwargs)
+            return super().__torch_dispatch__(func, types, args, kwargs)
+        except (UnsupportedOperatorException, DataDependentOutputException, DynamicOutputShapeException, NotImplementedError) as e:
+            return self._without_rule(func, args, e)
         finally:
             self._here.inside = False
-        self._note(func, args, kwargs, result)
-        return result
+
+    def _without_rule(self, func: Any, args: Any, why: Exception) -> Any:
+        """What an operator gives for whose result torch has no rule: nothing, if it only writes into its arguments.
+
+        Raises Unsupported for others.
+        """
+        schema = getattr(func, "_schema", None)
+        if schema is not None and schema.is_mutable and not schema.returns:
+            return None
+        if schema is not None and schema.is_mutable and len(schema.returns) == 1 and isinstance(args[0], torch.Tensor):
+            return args[0]
+        if isinstance(why, (DataDependentOutputException, DynamicOutputShapeException)):
+            text = f"the shape of what {func} gives depends on values that only a GPU would have"
+        else:
+            text = f"{func} has no rule for the shape of its result; give it one with torch.library.register_fake"
+        self.trace.note("unknown", text)
+        raise Unsupported(text) from why
 
     def made(self, func: Any, args: Any, kwargs: Any, shape: list[int], dtype: torch.dtype, like: torch.Tensor) -> FakeTensor:
         """A new tensor as the result of a call whose shape values has found out; the call is written down."""
         with torch._C._DisableTorchDispatch():
             meta = torch.empty(shape, dtype=dtype, device="meta")
         result = FakeTensor(self, meta, like.device)
-        self._note(func, args, kwargs, result)
+        self._note(func, args, kwargs, result, signature.key_of(func, args, kwargs))
         return result
 
     def note_call(self, func: Any, args: Any, kwargs: Any) -> None:
         """Writes down a call that made nothing on the GPU."""
-        self._line(func, args, kwargs, [], [])
+        self._line(func, args, kwargs, [], [], signature.key_of(func, args, kwargs))
 
     def _kind(self, func: Any) -> "_Kind":
         found = self._kinds.get(func)
@@ -155,7 +197,7 @@ class TraceMode(FakeTensorMode):
             found = self._kinds[func] = _Kind(func)
         return found
 
-    def _note(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+    def _note(self, func: Any, args: Any, kwargs: Any, result: Any, key: Any) -> None:
         """Writes the line of a call that has run, if it would have run on the GPU."""
         kind = self._kind(func)
         if kind.is_view:
@@ -164,7 +206,7 @@ class TraceMode(FakeTensorMode):
         signature.tensors_in(result if kind.taken is None else [result[i] for i in kind.taken if i < len(result)], outs)
         new = [] if kind.is_inplace and not kind.resizes else self._births(func, args, outs)
         if new or self._on_gpu(args, outs):
-            self._line(func, args, kwargs, outs, new)
+            self._line(func, args, kwargs, outs, new, key)
         if kind.is_product:
             self.reuse.remember_product()
         if kind.is_inplace:
@@ -174,9 +216,8 @@ class TraceMode(FakeTensorMode):
             if func in values.HOLDS:
                 result._ullage_holds = True
 
-    def _line(self, func: Any, args: Any, kwargs: Any, outs: list[torch.Tensor], new: list[tuple[int, int, int]]) -> None:
+    def _line(self, func: Any, args: Any, kwargs: Any, outs: list[torch.Tensor], new: list[tuple[int, int, int]], key: Any) -> None:
         self.before_op()
-        key = signature.key_of(func, args, kwargs)
         sig = self.trace.signature(key)
         if sig is None:
             sig = self.trace.add_signature(key, signature.describe(func, args, kwargs, outs))

@@ -28,7 +28,7 @@ def _tensor_key(t: torch.Tensor) -> tuple[Any, ...]:
 
 def key_of(func: Any, args: Any, kwargs: Any) -> tuple[Any, ...]:
     """What tells this call's form from others of func. Equal forms have equal keys."""
-    return (func, *[_key(a) for a in args], *[(k, _key(v)) for k, v in kwargs.items()])
+    return (func, torch.get_default_dtype(), *[_key(a) for a in args], *[(k, _key(v)) for k, v in kwargs.items()])
 
 
 def _key(value: Any) -> Any:
@@ -36,9 +36,9 @@ def _key(value: Any) -> Any:
         return _tensor_key(value)
     if isinstance(value, (list, tuple)):
         return tuple([_key(v) for v in value])
-    if isinstance(value, bool):
-        return "true" if value else "false"  # True is equal to 1 as a key
-    if value is None or isinstance(value, (int, float, str, torch.dtype, torch.device, torch.layout, torch.memory_format)):
+    if isinstance(value, (bool, float, complex)):
+        return type(value), value  # as keys, True and 1.0 are equal to 1
+    if value is None or isinstance(value, (int, str, torch.dtype, torch.device, torch.layout, torch.memory_format)):
         return value
     return type(value).__name__
 

@@ -217,6 +217,61 @@ def _equal(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any
     return bool(args[0].shape == args[1].shape)
 
 
+def _bincount(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    value, weights = mode.known.of(args[0]), args[1] if len(args) > 1 else None
+    least = int(args[2]) if len(args) > 2 else int(kwargs.get("minlength", 0))
+    count = max(least, int(value.max()) + 1 if value is not None and value.numel() else 0)
+    if value is None:
+        _count_is_unknown(mode, f"bincount: {count} bins")
+    return mode.made(func, args, kwargs, [count], torch.int64 if weights is None else weights.dtype, args[0])
+
+
+def _pack(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """Packing sequences whose lengths the CPU knows: the time steps of each, longest first."""
+    data, batch_first = args[0], bool(args[2])
+    lengths = mode.known.of(args[1])
+    if lengths is None:
+        return NONE
+    longest = int(lengths.max())
+    sizes = torch.tensor([int((lengths > step).sum()) for step in range(longest)], dtype=torch.int64)
+    packed = mode.made(func, args, kwargs, [int(lengths.sum()), *data.shape[2:]], data.dtype, data)
+    assert not batch_first or data.dim() >= 2
+    return packed, sizes
+
+
+def _pad_gradient(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    return mode.made(func, args, kwargs, [int(n) for n in args[1]], args[0].dtype, args[0])
+
+
+def _ctc(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """The losses of a batch, and the table of the forward pass, whose width is that of the longest target."""
+    scores, targets, target_lengths = args[0], args[1], args[3]
+    steps, batch = (scores.shape[0], scores.shape[1]) if scores.dim() == 3 else (scores.shape[0], 1)
+    lengths = target_lengths if isinstance(target_lengths, (list, tuple)) else mode.known.of(target_lengths)
+    longest = targets.shape[-1] if lengths is None else max(int(n) for n in lengths)
+    losses = mode.made(func, args, kwargs, [batch], scores.dtype, scores)
+    return losses, mode.made(func, args, kwargs, [batch, steps, 2 * longest + 1], scores.dtype, scores)
+
+
+def _never(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """cuDNN's loss takes targets of the CPU in 32 bits only."""
+    return False
+
+
+def _ctc_gradient(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    return mode.made(func, args, kwargs, list(args[1].shape), args[1].dtype, args[1])
+
+
+def _cudnn_rnn_gradient(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
+    """The gradients of input, states and weights. Those of the weights are windows on one buffer."""
+    x, weights, hx, cx = args[0], args[1], args[4], args[5]
+    grads = [mode.made(func, args, kwargs, list(t.shape), t.dtype, t) if t is not None else None for t in (x, hx, cx)]
+    buffer = mode.made(func, args, kwargs, [sum(w.numel() for w in weights)], x.dtype, x)
+    with mode:
+        parts = [part.view(w.shape) for part, w in zip(buffer.split([w.numel() for w in weights]), weights)]
+    return (*grads, parts)
+
+
 def _same(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
     """Pinning memory of the CPU changes nothing here."""
     return args[0]
@@ -224,6 +279,15 @@ def _same(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]
 
 def _on_cpu(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
     return args[0].device.type == "cpu"
+
+
+def real(func: Any, args: Any, kwargs: Any) -> Any:
+    """Runs an operator that has only to do with real tensors of the CPU. None is pinned."""
+    if func is aten._pin_memory.default:
+        return args[0].clone()
+    if func is aten.is_pinned.default:
+        return True
+    return func(*args, **kwargs)
 
 
 _ANSWERS: dict[Any, Callable[..., Any]] = {
@@ -240,6 +304,18 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     aten.repeat_interleave.Tensor: _repeat,
     aten._safe_softmax.default: _safe_softmax,
     aten.equal.default: _equal,
+    aten.bincount.default: _bincount,
+    aten._pack_padded_sequence.default: _pack,
+    aten._pack_padded_sequence_backward.default: _pad_gradient,
+    aten._use_cudnn_ctc_loss.default: _never,
+    aten._use_miopen_ctc_loss.default: _never,
+    aten._use_miopen_ctc_loss.Tensor: _never,
+    aten._use_cudnn_ctc_loss.Tensor: _never,
+    aten._ctc_loss.default: _ctc,
+    aten._ctc_loss.Tensor: _ctc,
+    aten._ctc_loss_backward.default: _ctc_gradient,
+    aten._ctc_loss_backward.Tensor: _ctc_gradient,
+    aten._cudnn_rnn_backward.default: _cudnn_rnn_gradient,
     aten._pin_memory.default: _same,
     aten.is_pinned.default: _on_cpu,
 }

@@ -1,0 +1,61 @@
+"""Recurrent layers run on cuDNN's kernels, as they do on a GPU: torch's own code asks the driver on its way there."""
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+
+aten = torch.ops.aten
+_library: Optional[torch.library.Library] = None
+
+_RELU, _TANH, _LSTM, _GRU = range(4)  # cudnnRNNMode_t
+_DROPOUT_STATE_BYTES = 4 << 20  # of the states of cuDNN's dropout, kept for ever once made
+
+
+def install() -> None:
+    """Registers the layers for tensors of the GPU."""
+    global _library
+    _library = torch.library.Library("aten", "IMPL")
+    for key in ("AutogradCUDA", "CUDA"):
+        _library.impl("lstm.input", _lstm, key)
+        _library.impl("lstm.data", _lstm_packed, key)
+        for name, mode in (("gru", _GRU), ("rnn_tanh", _TANH), ("rnn_relu", _RELU)):
+            _library.impl(f"{name}.input", _layer(mode), key)
+            _library.impl(f"{name}.data", _packed_layer(mode), key)
+
+
+def _run(
+    mode: int, x: Any, hx: Any, cx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool, batch_sizes: Any
+) -> tuple[Any, Any, Any]:
+    hidden = hx.size(-1)
+    size = hidden if cx is None else cx.size(-1)
+    state = torch.empty(_DROPOUT_STATE_BYTES, dtype=torch.uint8, device=x.device) if dropout > 0 and train else None
+    each = (4 if has_biases else 2) + (1 if size != hidden else 0)
+    projected = hidden if size != hidden else 0
+    flat = torch.empty(0, dtype=x.dtype, device=x.device)  # where flatten_parameters would have put the weights, which takes no more than they do
+    out = aten._cudnn_rnn.default(
+        x, list(params), each, flat, hx, cx, mode, size, projected, num_layers, batch_first, dropout, train, bidirectional, batch_sizes, state
+    )
+    return out[0], out[1], out[2]
+
+
+def _lstm(x: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool) -> Any:
+    return _run(_LSTM, x, hx[0], hx[1], params, has_biases, num_layers, dropout, train, bidirectional, batch_first, [])
+
+
+def _lstm_packed(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool) -> Any:
+    return _run(_LSTM, data, hx[0], hx[1], params, has_biases, num_layers, dropout, train, bidirectional, False, batch_sizes.tolist())
+
+
+def _layer(mode: int) -> Any:
+    def layer(x: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool) -> Any:
+        return _run(mode, x, hx, None, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, [])[:2]
+
+    return layer
+
+
+def _packed_layer(mode: int) -> Any:
+    def layer(data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool) -> Any:
+        return _run(mode, data, hx, None, params, has_biases, num_layers, dropout, train, bidirectional, False, batch_sizes.tolist())[:2]
+
+    return layer
