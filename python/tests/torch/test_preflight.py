@@ -184,6 +184,20 @@ class Batches(unittest.TestCase):
         self.assertTrue(self.fits(int(found.largest_batch * 0.99)), found)
         self.assertFalse(self.fits(int(found.largest_batch * 1.02) + 1), found)
 
+    def test_what_fits_only_right_after_a_flush_does_not_count(self):
+        with FakeCuda(total_bytes=self.TOTAL) as gpu:
+            training, sizes = Training(width=self.WIDTH, batch=64), []
+
+            def step(x):
+                sizes.append(len(x))
+                if len(sizes) > 1 and sizes[-2] == len(x) > 64:  # pieces that an earlier step left are in the way
+                    gpu._fail(512)
+                training.step(x)
+
+            found = ullage.preflight(training.model, step, training.optimizer, batch=training.batch)
+        self.assertGreater(max(sizes), 64)
+        self.assertEqual(found.tried_batch, 64)
+
     def test_a_peak_that_does_not_depend_on_the_batch(self):
         step = Step(True, 100, 1000, 900, 1000, 100, 50, 0, 0)
         sizes = Sizes([torch.ones(8, 2)], 8, 0, lambda size: step, 10_000)
