@@ -13,7 +13,7 @@ import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 from torch._C import _distributed_c10d as native
 
-from . import ddp, objects
+from . import ddp, objects, ordinals
 from .collectives import Collectives
 from .config import Config
 
@@ -139,4 +139,5 @@ def install(config: Config, mode: "TraceMode") -> None:
     collectives.learn_operations()
     Ranks(config, collectives).install()
     objects.install(collectives, config.folder)
+    ordinals.install(mode.card)
     ddp.install(mode.trace)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def install(card: "Card") -> None:
-    """Completes devices before C++ does, for a program that is shown several."""
+    """Completes devices before C++ does, for a program that is shown several; torch.accelerator's current device is the card's."""
+    for name, answer in (("exchangeDevice", card.set_device), ("maybeExchangeDevice", card.maybe_set_device), ("getDeviceIndex", card.current_device)):
+        setattr(torch._C, f"_accelerator_{name}", answer)
     if card.config.devices < 2:
         return
 

@@ -109,6 +109,7 @@ def install(card: "Card") -> None:
     cuda.Stream = cuda.streams.Stream = Stream
     cuda.ExternalStream = cuda.streams.ExternalStream = Stream
     cuda.Event = cuda.streams.Event = Event
+    torch.Stream, torch.Event = Stream, Event  # type: ignore[misc,assignment]
 
     def record_stream(self: FakeTensor, stream: Any) -> None:
         living = card.storages.find(self.untyped_storage())
