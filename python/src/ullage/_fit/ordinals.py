@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable
 
 import torch
+from torch.jit._builtins import _register_builtin
 
 if TYPE_CHECKING:
     from .cuda import Card
@@ -45,4 +46,6 @@ def install(card: "Card") -> None:
     torch.Tensor.cuda = cuda  # type: ignore[method-assign,assignment]
     torch.Tensor.to = wrapped(torch.Tensor.to, 1)  # type: ignore[method-assign]
     for name in ("tensor", "as_tensor", "asarray"):
-        setattr(torch, name, wrapped(getattr(torch, name), 10))  # their devices are given by name
+        replaced = wrapped(getattr(torch, name), 10)  # their devices are given by name
+        setattr(torch, name, replaced)
+        _register_builtin(replaced, f"aten::{name}")  # scripted functions call them by these
