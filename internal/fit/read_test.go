@@ -142,8 +142,17 @@ func TestBlasWorkspace(t *testing.T) {
 		config string
 		want   int64
 	}{
-		{9, "", 32 << 20}, {10, "", 32 << 20}, {12, "", 32 << 20}, {8, "", 8519680}, {7, "", 8519680},
-		{9, ":4096:8", 32 << 20}, {9, ":16:8", 128 << 10}, {9, ":0:0", 0}, {8, ":4096:2:16:8", 8519680}, {9, "nonsense", 32 << 20}, {9, ":-1:8", 32 << 20},
+		{9, "", 32 << 20},
+		{10, "", 32 << 20},
+		{12, "", 32 << 20},
+		{8, "", 8519680},
+		{7, "", 8519680},
+		{9, ":4096:8", 32 << 20},
+		{9, ":16:8", 128 << 10},
+		{9, ":0:0", 0},
+		{8, ":4096:2:16:8", 8519680},
+		{9, "nonsense", 32 << 20},
+		{9, ":-1:8", 32 << 20},
 	} {
 		if got := blasWorkspaceBytes(&Profile{Major: tt.major}, map[string]string{"CUBLAS_WORKSPACE_CONFIG": tt.config}); got != tt.want {
 			t.Errorf("capability %d, %q: %d, want %d", tt.major, tt.config, got, tt.want)

@@ -27,9 +27,7 @@ type recorder struct {
 	frames map[snapshot.Frame]snapshot.FrameID
 	stacks map[stackKey]snapshot.StackID
 	owner  map[uint64]snapshot.StackID // of live blocks, by address
-	stack  snapshot.StackID            // of the request in hand
-	stream snapshot.StreamID
-	grown  []snapshot.Event // segments that the request in hand brought, in order
+	grown  []snapshot.Event            // segments that the request in hand brought, in order
 	inner  allocator.Device
 	expand bool
 }
@@ -206,6 +204,7 @@ func (b *recorder) frame(f snapshot.Frame) snapshot.FrameID {
 
 // finish writes the segments and blocks that are there at the end.
 func (b *recorder) finish(sim *allocator.Simulator) {
+	b.flush(&jobOp{fn: -1, stack: -1}) // of a last empty_cache
 	for _, g := range sim.Segments() {
 		s := snapshot.Segment{
 			Addr: g.Addr, SizeBytes: g.SizeBytes, Stream: b.streamOf(g.Stream), Pool: snapshot.PoolID(g.Pool), Kind: snapshot.LargeSegment,

@@ -66,68 +66,99 @@ func (j *Job) replay(room Room, watch watcher, out *Run) *allocator.Simulator {
 	if watch != nil {
 		dev = watch.device(dev)
 	}
-	sim := allocator.NewSimulator(room.Config, dev)
-	blocks := make([]allocator.BlockID, j.slots)
-	sizes := make([]int64, j.slots)
-	var later []pendingFree
+	r := &replayer{
+		sim: allocator.NewSimulator(room.Config, dev), watch: watch, out: out, high: room.High,
+		blocks: make([]allocator.BlockID, j.slots), sizes: make([]int64, j.slots),
+	}
 	for i := range j.ops {
-		o := &j.ops[i]
-		switch o.kind {
-		case jobMalloc:
-			bytes := o.bytes
-			if room.High {
-				bytes = o.high
-			}
-			blocks[o.slot], sizes[o.slot] = allocator.None, bytes
-			if bytes <= 0 {
-				continue
-			}
-			b, err := sim.Malloc(bytes, o.stream, allocator.PoolID{})
-			if err != nil {
-				if o.term == Convolution && asOOM(err) != nil {
-					out.Declined++ // PyTorch takes cuDNN's next plan
-					continue
-				}
-				out.fail(o, err)
-				if watch != nil {
-					watch.failed(o, &out.Failed.Err)
-				}
-				out.Stats = sim.Stats()
-				return sim
-			}
-			blocks[o.slot] = b
-			if watch != nil {
-				watch.allocated(o, sim.Addr(b), bytes)
-			}
-		case jobFree, jobFreeLater:
-			b := blocks[o.slot]
-			if b == allocator.None {
-				continue
-			}
-			addr := sim.Addr(b)
-			if o.kind == jobFree {
-				_ = sim.Free(b) // a slot holds a live block
-			} else {
-				_ = sim.FreeRequested(b)
-				later = append(later, pendingFree{b, addr, sizes[o.slot]})
-			}
-			if watch != nil {
-				watch.freed(o, addr, sizes[o.slot], o.kind == jobFree)
-			}
-		case jobSync:
-			for _, p := range later {
-				_ = sim.FreeCompleted(p.block)
-				if watch != nil {
-					watch.completed(p.addr, p.bytes)
-				}
-			}
-			later = later[:0]
-		case jobEmptyCache:
-			sim.EmptyCache()
+		if !r.step(&j.ops[i]) {
+			break
 		}
 	}
-	out.Stats = sim.Stats()
-	return sim
+	out.Stats = r.sim.Stats()
+	return r.sim
+}
+
+// replayer carries one run of a job.
+type replayer struct {
+	sim    *allocator.Simulator
+	watch  watcher // nil: nobody
+	out    *Run
+	high   bool
+	blocks []allocator.BlockID // by slot
+	sizes  []int64
+	later  []pendingFree
+}
+
+// step makes one call, and returns false where it ends the run.
+func (r *replayer) step(o *jobOp) bool {
+	switch o.kind {
+	case jobMalloc:
+		return r.malloc(o)
+	case jobFree, jobFreeLater:
+		r.free(o)
+	case jobSync:
+		r.complete()
+	case jobEmptyCache:
+		r.sim.EmptyCache()
+	}
+	return true
+}
+
+func (r *replayer) malloc(o *jobOp) bool {
+	bytes := o.bytes
+	if r.high {
+		bytes = o.high
+	}
+	r.blocks[o.slot], r.sizes[o.slot] = allocator.None, bytes
+	if bytes <= 0 {
+		return true
+	}
+	b, err := r.sim.Malloc(bytes, o.stream, allocator.PoolID{})
+	if err != nil {
+		if o.term == Convolution && asOOM(err) != nil {
+			r.out.Declined++ // PyTorch takes cuDNN's next plan
+			return true
+		}
+		r.out.fail(o, err)
+		if r.watch != nil {
+			r.watch.failed(o, &r.out.Failed.Err)
+		}
+		return false
+	}
+	r.blocks[o.slot] = b
+	if r.watch != nil {
+		r.watch.allocated(o, r.sim.Addr(b), bytes)
+	}
+	return true
+}
+
+func (r *replayer) free(o *jobOp) {
+	b := r.blocks[o.slot]
+	if b == allocator.None {
+		return
+	}
+	addr := r.sim.Addr(b)
+	if o.kind == jobFree {
+		_ = r.sim.Free(b) // a slot holds a live block
+	} else {
+		_ = r.sim.FreeRequested(b)
+		r.later = append(r.later, pendingFree{b, addr, r.sizes[o.slot]})
+	}
+	if r.watch != nil {
+		r.watch.freed(o, addr, r.sizes[o.slot], o.kind == jobFree)
+	}
+}
+
+// complete frees what waited for other streams.
+func (r *replayer) complete() {
+	for _, p := range r.later {
+		_ = r.sim.FreeCompleted(p.block)
+		if r.watch != nil {
+			r.watch.completed(p.addr, p.bytes)
+		}
+	}
+	r.later = r.later[:0]
 }
 
 func asOOM(err error) *allocator.OOMError {

@@ -178,8 +178,3 @@ func (t *Tensor) isChannelsLast() bool {
 
 // onGPU tells whether the tensor is on the GPU.
 func (t *Tensor) onGPU() bool { return t.Device == "" || len(t.Device) >= 4 && t.Device[:4] == "cuda" }
-
-// floating16 tells whether the type is one of half width.
-func (t *Tensor) floating16() bool {
-	return t.DType == "float16" || t.DType == "bfloat16" || t.DType == "half"
-}
