@@ -45,6 +45,9 @@ func (v *convShape) output() {
 		return
 	}
 	v.p = max(1, (v.h+2*v.pad-v.dilation*(v.r-1)-1)/max(v.stride, 1)+1)
+	if v.h == 1 && v.r == 1 {
+		v.p = 1 // of one dimension: the height has no padding
+	}
 	v.q = max(1, (v.w+2*v.pad-v.dilation*(v.s-1)-1)/max(v.stride, 1)+1)
 }
 

@@ -83,6 +83,14 @@ var modeNames = map[string]convMode{"tf32": convTF32, "f32": convF32, "f16": con
 // measuredConv reads a line about a convolution without other requests than its result
 // and one workspace.
 func measuredConv(row measuredRow) (v convShape, d int, workspace int64, ok bool) {
+	if row.kind == "convnd" {
+		v, d, ok = otherConv(row)
+		if !ok {
+			return v, d, 0, false
+		}
+		workspace, ok = oneWorkspace(row.events)
+		return v, d, workspace, ok
+	}
 	if row.kind != "conv" || len(row.params) != 14 {
 		return v, 0, 0, false
 	}
@@ -94,15 +102,48 @@ func measuredConv(row measuredRow) (v convShape, d int, workspace int64, ok bool
 	}
 	v.n, v.c, v.h, v.w, v.k, v.r, v.s, v.stride, v.pad, v.dilation, v.groups = n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]
 	v.output()
-	switch {
-	case d < 0:
+	if d < 0 {
 		return v, d, 0, false
-	case len(row.events) == 1 && row.events[0] > 0:
-		return v, d, 0, true
-	case len(row.events) == 3 && row.events[0] > 0 && row.events[1] > 0 && row.events[2] == -2:
-		return v, d, row.events[1], true
 	}
-	return v, d, 0, false
+	workspace, ok = oneWorkspace(row.events)
+	return v, d, workspace, ok
+}
+
+// oneWorkspace reads the events of a call that asked for its result and at most one
+// workspace.
+func oneWorkspace(events []int64) (bytes int64, ok bool) {
+	switch {
+	case len(events) == 1 && events[0] > 0:
+		return 0, true
+	case len(events) == 3 && events[0] > 0 && events[1] > 0 && events[2] == -2:
+		return events[1], true
+	}
+	return 0, false
+}
+
+// otherConv reads a line about a convolution in one dimension, or a transposed one in one or
+// two, which is a gradient of the input of one that is not. Those in three are left out.
+func otherConv(row measuredRow) (v convShape, d int, ok bool) {
+	n := make([]int64, 10)
+	for i := 1; i < 10; i++ {
+		n[i] = int64(row.params[1+i].(float64))
+	}
+	dims, transposed, size := n[1], n[2] == 1, n[5]
+	if dims > 2 {
+		return v, 0, false
+	}
+	v = convShape{mode: modeNames[row.params[1].(string)], n: n[3], c: n[4], w: size, k: n[6], s: n[7], stride: n[8], pad: n[9], dilation: 1, groups: 1}
+	d = slices.Index([]string{"f", "d", "w"}, row.params[0].(string))
+	if transposed {
+		v.c, v.k, v.w = v.k, v.c, (size-1)*v.stride-2*v.pad+v.s
+		d = [...]int{1, 0, 2}[d]
+	}
+	v.h, v.r = v.w, v.s
+	if dims == 1 {
+		v.h, v.r = 1, 1
+	}
+	v.output()
+	return v, d, v.q > 0 && (!transposed || v.q == size)
 }
 
 // measuredLayers reads all convolutions of the measurements.
