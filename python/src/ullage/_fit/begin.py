@@ -16,6 +16,7 @@ from . import attention, cuda, hooks, modules, passby, resize, rnn, tensors
 from .config import Config
 from .mode import TraceMode
 from .optim import Steps
+from .settings import Settings
 from .stop import Stopper
 from .storages import Storages
 from .trace import Trace, caller
@@ -69,6 +70,7 @@ class Session:
         self.steps = Steps(self.trace, self.storages, self.mode, self.stopper)
         self.paths = modules.Paths(self.trace, self._called)
         self._known_roots: set[int] = set()
+        self.remedies: Any = None
 
     def _meta(self) -> None:
         cudnn = torch.backends.cudnn
@@ -103,8 +105,10 @@ class Session:
         tensors.install(self.trace)
         passby.PassBy(self.trace).install(self.mode)
         self.mode.module = self.paths.current
+        self.mode.before_op = Settings(self.trace).look
         os.register_at_fork(after_in_child=passby.leave)
         self._install_ranks()
+        self._install_remedies()
         atexit.register(self._at_exit)
         gc.collect()
         gc.freeze()
@@ -119,6 +123,15 @@ class Session:
 
         group.install(self.config, self.mode)
         launch.install(self.config)
+
+    def _install_remedies(self) -> None:
+        """What the program is to be tried with, as `ullage fit --remedies` asks for it."""
+        specs = self.config.raw.get("remedies")
+        if specs:
+            from .._remedies.apply import Remedies
+
+            self.remedies = Remedies(specs, lambda name, places, did: self.trace.line("remedy", name=name, n=places, text=did))
+            self.remedies.install()
 
     def _calibrate(self) -> None:
         """Runs a small backward pass of which nothing is written down."""
@@ -140,6 +153,8 @@ class Session:
 
     def finish(self, reason: str, **more: Any) -> None:
         """Writes the end of the trace."""
+        if self.remedies is not None:
+            self.remedies.report()
         self.trace.close(
             reason=reason,
             steps=self.stopper.steps,
@@ -152,6 +167,7 @@ class Session:
 
     def _at_exit(self) -> None:
         """The program ends by itself, with whatever error ended it still at hand: Python keeps it in sys.last_value."""
+        gc.unfreeze()  # or extensions find objects of theirs alive when they are torn down, and say so
         error = getattr(sys, "last_value", None)
         if error is None:
             self.finish("ended")

@@ -223,7 +223,7 @@ def _install_module(card: Card) -> None:
     cuda._exchange_device, cuda._maybe_exchange_device = card.set_device, card.maybe_set_device
     cuda._lazy_init = lambda: _initialize(card)
     cuda.init = cuda._lazy_init
-    cuda.is_initialized = lambda: True
+    cuda.is_initialized = cuda.memory.is_initialized = lambda: True
     cuda.cudart = lambda: _Runtime(card)
     cuda.memory.mem_get_info = cuda.mem_get_info = lambda device=None: card.memory_info(_ordinal(card, device))
     cuda.get_device_capability = lambda device=None: card.config.device.capability

@@ -15,7 +15,8 @@ from typing import Any, Optional
 MAX_FRAMES = 64  # of a stack; the innermost are kept
 FLUSH_LINES = 4000
 
-_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_OWN = (_HERE + os.sep, os.path.join(os.path.dirname(_HERE), "_remedies") + os.sep)
 
 
 def _is_within_tracer(filename: str) -> bool:
