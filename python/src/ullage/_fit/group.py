@@ -73,6 +73,7 @@ class Ranks:
         def helper(group_size: int, group_rank: int, global_ranks_in_group: Any, backend: Any, *args: Any, **kwargs: Any) -> Any:
             if not global_ranks_in_group:
                 self._begin(group_rank, group_size, str(backend))
+            _replace_plugins(backend)
             made = make(group_size, group_rank, global_ranks_in_group, backend, *args, **kwargs)
             if kwargs.get("device_id") is not None and isinstance(made[0], dist.ProcessGroup):
                 self.collectives.connect(made[0])
@@ -94,6 +95,21 @@ class Ranks:
 def _store(*_: Any, **__: Any) -> Any:
     """A store of keys that this process has for itself."""
     return dist.HashStore()
+
+
+def _replace_plugins(backend: Any) -> None:
+    """Has the backends that are registered by name make groups without anybody in them: from torch 2.12 on, torch's own are among them."""
+    ensure = getattr(c10d.Backend, "_ensure_backend_registered", None)
+    if ensure is not None:
+        for name in set(c10d.BackendConfig(backend).device_backend_map.values()):
+            ensure(name)
+    plugins: dict[str, Any] = c10d.Backend._plugins
+    for name, plugin in plugins.items():
+        plugins[name] = plugin._replace(creator_fn=_without_others, extended_api=True)
+
+
+def _without_others(options: Any, _: Any) -> Any:
+    return native.FakeProcessGroup._create_internal(options.group_rank, options.group_size)
 
 
 class _Absent(type):
