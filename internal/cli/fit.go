@@ -50,6 +50,7 @@ type fitFlags struct {
 	limit        string
 	out          string
 	trace        []string
+	recording    string
 	budget       string
 	sweep        string
 	top          int
@@ -87,6 +88,7 @@ func newFit(app *App) *cobra.Command {
 	fl.IntVar(&f.ranks, "ranks", 0, "the `number` of ranks of a job of torch.distributed, each with a GPU; without it, as the program's launcher says")
 	fl.StringVar(&f.rank, "rank", "", "the `ranks` to trace: all, or numbers as in 0,7 or 0-3; without it, the first and the last")
 	fl.StringArrayVar(&f.trace, "trace", nil, "predict from a trace that --out kept, in a `file`; run nothing; again for each further rank")
+	fl.StringVar(&f.recording, "recording", "", "write the prediction as a recording to this `file`, for explain, tune and view; packed where its name ends in .gz")
 	fl.StringVar(&f.budget, "budget", "", "exit with 3 above these `peaks`: process=SIZE, reserved=SIZE, safe=SIZE, allocated=SIZE, by commas")
 	fl.StringVar(&f.sweep, "sweep", "", "find the largest value of an argument of the program that is safe, as in `batch=8..512`")
 	fl.IntVar(&f.top, "top", 5, "`rows` of each list")
@@ -205,6 +207,9 @@ func (r *fitter) parseBudgets() error {
 func (r *fitter) run(ctx context.Context) error {
 	v, err := r.fitting(ctx)
 	if err != nil {
+		return err
+	}
+	if err := r.writeRecording(v.Prediction); err != nil {
 		return err
 	}
 	if r.f.json {

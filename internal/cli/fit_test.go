@@ -171,6 +171,25 @@ func TestFitKeepsTheTrace(t *testing.T) {
 	}
 }
 
+// TestFitWritesARecording: which explain and tune read like any other.
+func TestFitWritesARecording(t *testing.T) {
+	for _, name := range []string{"job.json", "job.json.gz"} {
+		file := filepath.Join(t.TempDir(), name)
+		fitJSON(t, &outside{}, exitDone, "--trace", fitTrace, "--recording", file)
+		var o outside
+		if code := o.run(t, "explain", "--json", file); code != exitDone {
+			t.Fatalf("explain: exit code %d: %s", code, &o.stderr)
+		}
+		var out report.ExplainJSON
+		if err := json.Unmarshal(o.stdout.Bytes(), &out); err != nil {
+			t.Fatal(err)
+		}
+		if peak := out.Devices[0].Peak.ReservedBytes; peak != fitPeak {
+			t.Errorf("%s: explained with a peak of %d, predicted %d", name, peak, int64(fitPeak))
+		}
+	}
+}
+
 func TestFitText(t *testing.T) {
 	for name, args := range map[string][]string{
 		"fit-fits.txt": {"--trace", fitTrace, "--top", "3"}, "fit-not.txt": {"--trace", fitTrace, "--top", "3", "--gpu", "rtx3080", "--device-memory", "6GiB"}, "fit.md": {"--trace", fitTrace, "--top", "3", "--markdown"},

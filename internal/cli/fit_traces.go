@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/child"
 	"github.com/ullage-dev/ullage/internal/fit"
@@ -78,6 +79,25 @@ func (r *fitter) keep(name, out string) error {
 	}
 	_, err = io.Copy(to, from)
 	return errors.Join(err, to.Close())
+}
+
+// writeRecording writes the prediction as a recording to where --recording says.
+func (r *fitter) writeRecording(p *fit.Prediction) error {
+	if r.f.recording == "" {
+		return nil
+	}
+	file, err := os.Create(r.f.recording)
+	if err != nil {
+		return fmt.Errorf("--recording: %w", err)
+	}
+	rec, _ := p.Record()
+	if strings.HasSuffix(r.f.recording, ".gz") {
+		z := gzip.NewWriter(file)
+		err = errors.Join(fit.WriteRecording(z, rec), z.Close())
+	} else {
+		err = fit.WriteRecording(file, rec)
+	}
+	return errors.Join(err, file.Close())
 }
 
 // whyNoTrace says why nothing was traced.
