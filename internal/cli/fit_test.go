@@ -180,9 +180,11 @@ func TestFitWritesARecording(t *testing.T) {
 		if code := o.run(t, "explain", "--json", file); code != exitDone {
 			t.Fatalf("explain: exit code %d: %s", code, &o.stderr)
 		}
-		var out report.ExplainJSON
-		if err := json.Unmarshal(o.stdout.Bytes(), &out); err != nil {
-			t.Fatal(err)
+		var out struct {
+			Devices []struct{ Peak report.PeakJSON }
+		}
+		if err := json.Unmarshal(o.stdout.Bytes(), &out); err != nil || len(out.Devices) != 1 {
+			t.Fatalf("%d devices, %v", len(out.Devices), err)
 		}
 		if peak := out.Devices[0].Peak.ReservedBytes; peak != fitPeak {
 			t.Errorf("%s: explained with a peak of %d, predicted %d", name, peak, int64(fitPeak))

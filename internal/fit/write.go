@@ -21,7 +21,9 @@ var stateNames = map[snapshot.BlockState]string{
 }
 
 // WriteRecording writes a recording of one device as JSON, with the keys of PyTorch's
-// _snapshot(), which package snapshot reads: docs/formats/recording.md.
+// _snapshot(), which package snapshot reads: docs/formats/recording.md. A prediction knows no
+// times: events are a microsecond apart, since those without any are taken to be of
+// PyTorch before 2.2.
 func WriteRecording(w io.Writer, rec *snapshot.Recording) error {
 	out := &recordingWriter{w: bufio.NewWriter(w), rec: rec, stacks: make(map[snapshot.StackID][]byte)}
 	dev := rec.Devices[0]
@@ -35,7 +37,7 @@ func WriteRecording(w io.Writer, rec *snapshot.Recording) error {
 	}
 	out.printf(`[`)
 	for i := range dev.Events.Len() {
-		out.event(dev.Events.At(i), i > 0)
+		out.event(dev.Events.At(i), i)
 	}
 	out.printf(`]],"allocator_settings":`)
 	out.settings(rec.Settings)
@@ -90,12 +92,13 @@ func (o *recordingWriter) frames(id snapshot.StackID) []byte {
 	return text
 }
 
-func (o *recordingWriter) event(e snapshot.Event, more bool) {
+func (o *recordingWriter) event(e snapshot.Event, ordinal int) {
 	key := "addr"
 	if e.Action == snapshot.OOM {
 		key = "device_free"
 	}
-	o.printf(`%s{"action":%q,%q:%d,"size":%d,"stream":%d,"frames":%s}`, comma(more), actionNames[e.Action], key, e.Addr, e.SizeBytes, o.rec.Streams[e.Stream], o.frames(e.Stack))
+	o.printf(`%s{"action":%q,%q:%d,"size":%d,"stream":%d,"time_us":%d,"frames":%s}`,
+		comma(ordinal > 0), actionNames[e.Action], key, e.Addr, e.SizeBytes, o.rec.Streams[e.Stream], ordinal+1, o.frames(e.Stack))
 }
 
 func (o *recordingWriter) segment(dev *snapshot.Device, s *snapshot.Segment, more bool) {
