@@ -68,6 +68,19 @@ class Finding(Quiet):
         self.assertEqual([t.fits for t in found.trials if t.size <= found.size], [True] * sum(t.size <= found.size for t in found.trials))
         self.assertRegex(str(found), rf"batch size {found.size} \(.*; peak 1\d\.\d\d MiB allocated of 1\d\.\d\d MiB, \d trials")
 
+    def test_every_trial_begins_without_the_states_that_the_run_begins_without(self):
+        with OomCuda(total_bytes=16 * MIB):
+            training, states = Training(), []
+
+            def step(size):
+                states.append((size, bool(training.optimizer.state)))
+                training.step(size)
+
+            found = ullage.find_batch_size(step, state=training.state)
+        self.assertGreater(len(found.trials), 1)
+        for t in found.trials:
+            self.assertEqual([there for size, there in states if size == t.size], [False, True, True][: 3 if t.fits else 1])
+
     def test_the_optimizers_memory_does_not_hide_the_batchs(self):
         """States and gradients of a wide model are far above what a few samples need: only the phase before the optimizer grows."""
         with OomCuda(total_bytes=64 * MIB):

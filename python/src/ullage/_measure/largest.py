@@ -18,9 +18,9 @@ _NO_BOUND = 1 << 40  # samples
 
 
 class Sizes:
-    """Tries sizes of a batch, where each step finds the optimizer's states that the run will have.
+    """Tries sizes of a batch.
 
-    run          runs a step of a size
+    run          runs steps of a size as a training begins; returns the second, which finds the optimizer's states, or the one that failed
     usable_bytes what the process could have allocated at a step's peak
     """
 
@@ -35,22 +35,19 @@ class Sizes:
     def search(self, steps: Sequence[Step]) -> None:
         """Begins with the steps of the batch itself. A first step alone had no room for itself, or for the states that come."""
         self._note(self.size, steps[1] if len(steps) > 1 else replace(steps[0], fits=False))
-        self._search(states_are_there=steps[0].fits)
+        self._search()
         passed = self._passed()
         if len(passed) == 1 and passed[0].size > 1:  # the device is full with it: a smaller one gives the line
             half = passed[0].size // 2
             self._note(half, self.run(half))
 
-    def _search(self, states_are_there: bool) -> None:
+    def _search(self) -> None:
         for count in range(MOST_SIZES):
             # The program's own batch stays on the device meanwhile.
             size = propose(self.trials, self._bounds, self.usable_bytes - self._batch_bytes)
             if size is None or count >= MORE_SIZES and self._is_bounded():
                 return
-            step = self.run(size)
-            if step.fits and not states_are_there:
-                states_are_there, step = True, self.run(size)
-            self._note(size, step)
+            self._note(size, self.run(size))
 
     def _is_bounded(self) -> bool:
         """Whether there is a line, or a size that fits and is not far from one that doesn't, so that half of it gives one."""

@@ -99,11 +99,13 @@ class _Flight:
             self.sizes.search(self.steps)
 
     def _run_two(self, size: int) -> Step:
-        """Two steps of a size in a row; the first that doesn't fit, or else the second.
+        """The first two steps of a training with a size; the first that doesn't fit, or else the second.
 
-        One after a flush of the cache is not enough: on an H200 a transformer's step ran with 231 samples then, and a training of
-        the same with no more than 206, since the second step has to do with the pieces that the first one left.
+        One step after a flush of the cache is not enough: on an H200 a transformer's ran with 231 samples then, and a training of
+        the same with no more than 206. The second step has to do with the pieces that the first one left, and with optimizer states
+        where the first one put them.
         """
+        self.rehearsal.undo()
         first = self._run(size)
         return self._run(size, go_on=True) if first.fits else first
 
