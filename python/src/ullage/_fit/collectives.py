@@ -11,6 +11,7 @@ given stays alive until its wait().
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import torch
@@ -20,6 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 if TYPE_CHECKING:
     from .mode import TraceMode
 
+_COPYING = {"_c10d_functional::all_reduce", "_c10d_functional::broadcast"}  # that reduce a copy of what they are given
 _HELD = 64  # asynchronous calls whose tensors are held at once: NCCL's watchdog lets go of what nobody waits for
 
 Tensors = list[torch.Tensor]
@@ -70,7 +72,7 @@ class Collectives:
         self.unclaimed: list[Tensors] = []  # of calls of which only the future was taken
         self._connected: set[str] = set()
         self._here = threading.local()
-        self._pending: dict[int, Any] = {}  # inputs of functional collectives, by the output's storage, until wait_tensor
+        self._pending: dict[int, Any] = {}  # inputs of functional collectives, by the output's storage
 
     def answers(self) -> dict[Any, Callable[..., Any]]:
         """The operators that are answered here."""
@@ -147,9 +149,16 @@ class Collectives:
         self._connect(_resolve(args[-1]))
         out = self.mode.run(func, types, args, kwargs)
         if isinstance(out, FakeTensor):
-            self._pending[out.untyped_storage()._cdata] = args[0]
+            if func._schema.name not in _COPYING:
+                self._hold(out, args[0])
             self._functional_value(func, args, out)
         return out
+
+    def _hold(self, out: torch.Tensor, given: Any) -> None:
+        """Holds what a call was given until somebody waits for its result, or it is gone."""
+        storage = out.untyped_storage()
+        key = storage._cdata
+        self._pending[key] = given, weakref.ref(storage, lambda _: self._pending.pop(key, None))
 
     def _functional_value(self, func: Any, args: Any, out: FakeTensor) -> None:
         known = self.mode.known.of(args[0])

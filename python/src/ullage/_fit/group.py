@@ -51,6 +51,8 @@ class Ranks:
             setattr(module, "TCPStore", _store)
             setattr(module, "FileStore", _store)
         c10d._store_based_barrier = lambda *_, **__: None
+        if hasattr(c10d, "split_group"):
+            replace("split_group", _split_group)
 
     def place(self, url: str, rank: int, world_size: int) -> tuple[int, int]:
         """This process's rank and the number of ranks: as the call, the URL or the environment says.
@@ -90,6 +92,24 @@ class Ranks:
             sys.stderr.flush()
             os._exit(0)
         self.trace.line("group", rank=rank, world=world, backend=backend)
+
+
+def replace(name: str, function: Any) -> None:
+    """Puts a function in the place of torch.distributed's of that name, in all of its modules that have taken it over."""
+    native_function = getattr(c10d, name)
+    for key, module in list(sys.modules.items()):
+        if key.startswith("torch.distributed") and getattr(module, name, None) is native_function:
+            setattr(module, name, function)
+
+
+def _split_group(parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, pg_options: Any = None, group_desc: Optional[str] = None, **_: Any) -> Any:
+    """As torch.distributed.split_group: the part of a group that this process is in, or None."""
+    parent = parent_pg or dist.group.WORLD
+    for ranks in split_ranks or ():
+        if parent.rank() in ranks:
+            members = [dist.get_global_rank(parent, r) for r in ranks]
+            return c10d.new_group(members, timeout=timeout, backend=dist.get_backend(parent), group_desc=group_desc)
+    return None
 
 
 def _store(*_: Any, **__: Any) -> Any:
@@ -154,6 +174,6 @@ def install(config: Config, mode: "TraceMode") -> None:
     mode.rules.update(collectives.answers())
     collectives.learn_operations()
     Ranks(config, collectives).install()
-    objects.install(collectives, config.folder)
+    objects.install(collectives, config.folder, replace)
     ordinals.install(mode.card)
     ddp.install(mode.trace)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import torch
 import torch.distributed as dist
@@ -99,7 +99,7 @@ class Messages:
         return source
 
 
-def install(collectives: Collectives, folder: str) -> None:
+def install(collectives: Collectives, folder: str, replace: Callable[[str, Any], None]) -> None:
     """Puts the functions in torch.distributed."""
     objects, messages = Objects(collectives), Messages(folder)
     for owner, names in (
@@ -107,5 +107,4 @@ def install(collectives: Collectives, folder: str) -> None:
         (messages, ("send_object_list", "recv_object_list")),
     ):
         for name in names:
-            for module in (dist, c10d):
-                setattr(module, name, getattr(owner, name))
+            replace(name, getattr(owner, name))
