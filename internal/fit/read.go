@@ -129,36 +129,49 @@ var eventKinds = map[string]Kind{
 }
 
 func (rd *reader) row(line []byte) error {
-	var head struct {
-		E string `json:"e"`
-	}
-	if err := json.Unmarshal(line, &head); err != nil {
+	name, err := kindOf(line)
+	if err != nil {
 		return rd.notALine(err)
 	}
-	if rd.t.Meta.Version == 0 && head.E != "meta" {
-		return fmt.Errorf("begins with a line of kind %q: expected meta", head.E)
+	if rd.t.Meta.Version == 0 && name != "meta" {
+		return fmt.Errorf("begins with a line of kind %q: expected meta", name)
 	}
-	switch head.E {
+	switch name {
 	case "meta":
 		return rd.meta(line)
 	case "end":
 		rd.t.End = new(End)
 		return json.Unmarshal(line, rd.t.End)
 	case "group", "comm", "held":
-		return rd.ranks(head.E, line)
+		return rd.ranks(name, line)
 	}
 	var r row
-	kind, isEvent := eventKinds[head.E]
-	if !isEvent && head.E != "frame" && head.E != "stack" && head.E != "sig" && head.E != "module" {
+	kind, isEvent := eventKinds[name]
+	if !isEvent && name != "frame" && name != "stack" && name != "sig" && name != "module" {
 		return nil // of a newer version
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
-		return fmt.Errorf("of kind %q: %w", head.E, err)
+		return fmt.Errorf("of kind %q: %w", name, err)
 	}
 	if isEvent {
 		return rd.event(kind, &r)
 	}
 	return rd.table(&r)
+}
+
+// kindOf returns the kind of a line, which the companion writes first: it need not be parsed
+// for that.
+func kindOf(line []byte) (string, error) {
+	if rest, ok := bytes.CutPrefix(line, []byte(`{"e":"`)); ok {
+		if name, _, ok := bytes.Cut(rest, []byte(`"`)); ok && !bytes.ContainsRune(name, '\\') {
+			return string(name), nil
+		}
+	}
+	var head struct {
+		E string `json:"e"`
+	}
+	err := json.Unmarshal(line, &head)
+	return head.E, err
 }
 
 func (rd *reader) notALine(err error) error {
