@@ -13,6 +13,9 @@ type Trace struct {
 	News    []Storage // of all events, each of which has a range of it
 	Texts   []Text
 	Ranks   Ranks
+
+	Remedies []Applied // that the tracer was to try, in the order in which it told of them
+
 	Storage int    // ids of storages are below it
 	End     *End   // nil where the process was killed
 	Cut     string // why the last lines could not be read; "" where the file is whole
