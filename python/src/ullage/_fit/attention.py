@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 
 aten = torch.ops.aten
-_library: Optional[torch.library.Library] = None
+_library: Any = None
 
 _NAMES = {0: "math", 1: "flash", 2: "efficient", 3: "cudnn"}  # at::SDPBackend
 HALVES = (torch.float16, torch.bfloat16)
@@ -39,7 +39,7 @@ class Chooser:
 
     def _order(self) -> list[str]:
         """The order in which kernels are tried: the program's, where it has set one."""
-        asked = [_NAMES.get(int(n), "") for n in torch._C._get_sdp_priority_order()]  # type: ignore[attr-defined]
+        asked = [_NAMES.get(int(n), "") for n in torch._C._get_sdp_priority_order()]
         if asked[:4] != ["flash", "efficient", "math", "cudnn"]:
             return [name for name in asked if name]
         preferred = self.cudnn > 91500 and self.capability in ((9, 0), (10, 0)) and os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED") != "1"
@@ -108,7 +108,8 @@ def install(chooser: Chooser) -> None:
         mask = _additive(attn_mask, q.dtype)
         return _RUN[choice](q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
 
-    _library = torch.library.Library("aten", "IMPL")
+    library: Any = torch.library.Library
+    _library = library("aten", "IMPL")
     for key in ("AutogradCUDA", "CUDA"):
         _library.impl("scaled_dot_product_attention", attention, key)
 

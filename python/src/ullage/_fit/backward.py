@@ -47,7 +47,7 @@ class Reuse:
         """
         with mode, torch.autograd.set_multithreading_enabled(False):
             x = torch.ones(64, device="cuda", requires_grad=True)
-            (x.exp() + x.sin()).mul(x.detach()).sum().backward()
+            torch.autograd.backward((x.exp() + x.sin()).mul(x.detach()).sum())
 
     def takes_over(self, func: Any, args: Any, storage: Any) -> bool:
         """Gives the memory of args[0] to storage if a real run would have used it again."""
@@ -98,4 +98,4 @@ class Reuse:
     def _holders(self, t: torch.Tensor, storage: Any) -> int:
         """Counts who holds a tensor, its Python object and its storage. Only the difference to `alone` means something."""
         count = getattr(t, "_use_count", None)
-        return (0 if count is None else int(count())) + sys.getrefcount(t) + int(torch._C._storage_Use_Count(storage._cdata))  # type: ignore[attr-defined]
+        return (0 if count is None else int(count())) + sys.getrefcount(t) + int(torch._C._storage_Use_Count(storage._cdata))

@@ -73,7 +73,7 @@ class Session:
         self.remedies: Any = None
 
     def _meta(self) -> None:
-        cudnn = torch.backends.cudnn
+        cudnn: Any = torch.backends.cudnn
         d = self.config.device
         self.trace.line(
             "meta",
@@ -186,7 +186,7 @@ def _fault(error: Optional[BaseException]) -> str:
 
 def _cudnn_version() -> int:
     """cuDNN's version as a number, 91900 for 9.19; in a build without it, that of the builds with CUDA 13 on PyPI."""
-    cudnn = torch.backends.cudnn
+    cudnn: Any = torch.backends.cudnn
     return int(cudnn.version() or 91900) if cudnn.is_available() else 91900
 
 

@@ -15,19 +15,24 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import torch
-import torch.distributed as dist
+import torch.distributed
 from torch._subclasses.fake_tensor import FakeTensor
+
+from .rules import RULES, Rule, Tensors, is_on_gpu, reduced
 
 if TYPE_CHECKING:
     from .mode import TraceMode
 
+_REDUCTIONS = ("allreduce", "allreduce_coalesced", "reduce", "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced")
 _COPYING = {"_c10d_functional::all_reduce", "_c10d_functional::broadcast"}  # that reduce a copy of what they are given
 _HELD = 64  # asynchronous calls whose tensors are held at once: NCCL's watchdog lets go of what nobody waits for
 
-Tensors = list[torch.Tensor]
+
+dist: Any = torch.distributed
+native: Any = torch._C._distributed_c10d
 
 
-class HeldWork(dist._Work):
+class HeldWork(dist._Work):  # type: ignore[misc]
     """The handle of an asynchronous call: done already, and holding the call's tensors until somebody waits for it."""
 
     def __init__(self, calls: "Collectives", tensors: Tensors, result: Tensors) -> None:
@@ -77,7 +82,7 @@ class Collectives:
     def answers(self) -> dict[Any, Callable[..., Any]]:
         """The operators that are answered here."""
         ops, found = torch.ops.c10d, {}
-        for name, rule in _RULES.items():
+        for name, rule in RULES.items():
             if hasattr(ops, name):
                 found[getattr(ops, name).default] = self._with(rule)
         found[torch.ops._c10d_functional.wait_tensor.default] = self._wait_tensor
@@ -92,7 +97,7 @@ class Collectives:
             outputs, inputs = _tensors_of(args, rule.inputs)
             with self.mode:
                 temporary = rule.temporary(outputs, inputs, group)
-            if any(_is_on_gpu(t) for t in outputs + inputs):
+            if any(is_on_gpu(t) for t in outputs + inputs):
                 self._connect(group)
                 self.mode.note_call(func, args, kwargs)
             rule.values(self, outputs, inputs, args, group)
@@ -110,7 +115,7 @@ class Collectives:
 
     def learn_operations(self) -> None:
         """Has calls of a process group tell their kind of reduction: the operators get an object that does not show it."""
-        for name in ("allreduce", "allreduce_coalesced", "reduce", "reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced"):
+        for name in _REDUCTIONS:
             if hasattr(dist.ProcessGroup, name):
                 setattr(dist.ProcessGroup, name, self._telling(getattr(dist.ProcessGroup, name)))
 
@@ -167,7 +172,7 @@ class Collectives:
         size = _resolve(args[-1]).size()
         name = func._schema.name.split("::")[1]
         if name == "all_reduce":
-            self.mode.known.remember(out, _reduced(known, args[1].upper(), size))
+            self.mode.known.remember(out, reduced(known, args[1].upper(), size))
         elif name == "broadcast":
             self.mode.known.remember(out, known)
         elif name == "all_gather_into_tensor":
@@ -214,122 +219,6 @@ class Collectives:
         return self.mode.known.of(t)
 
 
-# --- rules
-
-
-class Rule:
-    """What one operator does: its inputs' place among the arguments (None where they are its outputs too), its temporary, and values."""
-
-    def __init__(self, values: Callable[..., None], inputs: Optional[int] = None, temporary: Optional[Callable[..., Any]] = None) -> None:
-        self.values, self.inputs = values, inputs
-        self.temporary = temporary or (lambda outputs, inputs, group: None)
-
-
-def _reduce_all(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
-    operation = c.operation()
-    for t in outputs:
-        known = c.of(t)
-        c.give(t, None if known is None else _reduced(known, operation, group.size()))
-
-
-def _unchanged(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
-    return None
-
-
-def _unknown(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
-    for t in outputs:
-        c.give(t, None)
-
-
-def _gather(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
-    """Lists of tensors: each rank's is as this one's."""
-    lists = args[0] if args[0] and isinstance(args[0][0], (list, tuple)) else [args[0]]
-    for into, t in zip(lists, inputs):
-        known = c.of(t)
-        for out in into:
-            c.give(out, known if known is not None and known.numel() == out.numel() else None)
-
-
-def _gather_into_one(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
-    for out, t in zip(outputs, inputs):
-        known = c.of(t)
-        fits = known is not None and known.numel() * group.size() == out.numel()
-        c.give(out, torch.cat([known.reshape(-1)] * group.size()) if known is not None and fits else None)
-
-
-def _reduce_scatter(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
-    for out, t in zip(outputs, inputs):
-        known = c.of(t)
-        if known is None or known.numel() != out.numel() * group.size():
-            c.give(out, None)
-        else:
-            c.give(out, _reduced(known.reshape(group.size(), -1)[group.rank()], c.operation(), group.size()))
-
-
-def _exchange(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
-    """all_to_all_single in equal parts: what every rank has for this one is what this one has for itself."""
-    known = c.of(inputs[0])
-    if known is None or args[3] or args[4] or known.numel() != outputs[0].numel() or known.numel() % group.size():
-        c.give(outputs[0], None)
-        return
-    c.give(outputs[0], torch.cat([known.reshape(group.size(), -1)[group.rank()]] * group.size()))
-
-
-def _scatter(c: Collectives, outputs: Tensors, inputs: Tensors, args: Any, group: Any) -> None:
-    for t in outputs:
-        c.give(t, c.of(inputs[group.rank()]) if len(inputs) == group.size() else None)
-
-
-def _flat(outputs: Tensors, inputs: Tensors, group: Any, whole: Tensors) -> Any:
-    """The buffer that stands for a list of tensors."""
-    if not whole or not _is_on_gpu(whole[0]) or any(t.shape != whole[0].shape for t in whole):
-        return None
-    return torch.empty((len(whole), *whole[0].shape), dtype=whole[0].dtype, device=whole[0].device)
-
-
-def _flat_outputs(outputs: Tensors, inputs: Tensors, group: Any) -> Any:
-    return _flat(outputs, inputs, group, outputs)
-
-
-def _flat_inputs(outputs: Tensors, inputs: Tensors, group: Any) -> Any:
-    return _flat(outputs, inputs, group, inputs)
-
-
-def _barrier(outputs: Tensors, inputs: Tensors, group: Any) -> Any:
-    return torch.zeros(1, device=outputs[0].device) if outputs and _is_on_gpu(outputs[0]) else None
-
-
-_RULES = {
-    "allreduce_": Rule(_reduce_all),
-    "allreduce_coalesced_": Rule(_reduce_all),
-    "reduce_": Rule(_reduce_all),
-    "broadcast_": Rule(_unchanged),
-    "allgather_": Rule(_gather, 1, _flat_outputs),
-    "allgather_coalesced_": Rule(_gather, 1),
-    "gather_": Rule(_gather, 1),
-    "_allgather_base_": Rule(_gather_into_one, 1),
-    "allgather_into_tensor_coalesced_": Rule(_gather_into_one, 1),
-    "reduce_scatter_": Rule(_unknown, 1, _flat_inputs),
-    "_reduce_scatter_base_": Rule(_reduce_scatter, 1),
-    "reduce_scatter_tensor_coalesced_": Rule(_reduce_scatter, 1),
-    "alltoall_": Rule(_unknown, 1),
-    "alltoall_base_": Rule(_exchange, 1),
-    "scatter_": Rule(_scatter, 1),
-    "send": Rule(_unchanged, 0),
-    "recv_": Rule(_unknown),
-    "recv_any_source_": Rule(_unknown),
-    "barrier": Rule(_unchanged, None, _barrier),
-    "monitored_barrier_": Rule(_unchanged),
-}
-
-
-# --- reading the arguments of a call
-
-
-def _is_on_gpu(t: torch.Tensor) -> bool:
-    return isinstance(t, FakeTensor) and t.fake_device.type == "cuda"
-
-
 def _flattened(value: Any) -> Tensors:
     if isinstance(value, torch.Tensor):
         return [value]
@@ -351,18 +240,7 @@ def _group_of(args: Any) -> Any:
 
 
 def _resolve(name: str) -> Any:
-    return torch._C._distributed_c10d._resolve_process_group(name)
-
-
-def _reduced(value: torch.Tensor, operation: str, ranks: int) -> torch.Tensor:
-    """What a reduction over ranks that are alike makes of a value."""
-    if operation == "SUM":
-        return value * ranks
-    if operation == "PRODUCT":
-        return value**ranks
-    if operation == "BXOR":
-        return value * (ranks % 2)
-    return value.clone()  # mean, least, greatest, all bits and any bit
+    return native._resolve_process_group(name)
 
 
 def _is_async(func: Any, args: Any, kwargs: Any) -> bool:
@@ -379,4 +257,4 @@ def _returns(func: Any, args: Any, work: Any) -> Any:
 
 
 def _FakeWork() -> Any:
-    return torch._C._distributed_c10d.FakeWork()
+    return native.FakeWork()

@@ -262,11 +262,14 @@ def _initialize(card: Card) -> None:
             call()
 
 
-class Generator(torch.Generator):
+_base_generator: Any = torch.Generator
+
+
+class Generator(_base_generator):  # type: ignore[misc]
     """torch.Generator; one of the GPU is one of the CPU beneath, which nobody draws from."""
 
-    def __new__(cls, device: Any = "cpu") -> "Generator":
-        return super().__new__(cls, device="cpu")
+    def __new__(cls, device: Any = "cpu") -> Any:
+        return _base_generator.__new__(cls, device="cpu")
 
     def __init__(self, device: Any = "cpu") -> None:
         self._ullage_device = torch.device(device)
@@ -275,18 +278,24 @@ class Generator(torch.Generator):
     def device(self) -> torch.device:
         return self._ullage_device
 
+    @property
+    def _is_on_gpu(self) -> bool:
+        return self._ullage_device.type == "cuda"
+
     def get_offset(self) -> int:
         return 0
 
-    def set_offset(self, offset: int) -> None:
-        return None
+    def set_offset(self, offset: int) -> Any:
+        return self
 
-    def get_state(self) -> torch.Tensor:
-        """Seed and offset, as a generator of the GPU has them: 16 bytes of the CPU."""
+    def get_state(self) -> Any:
+        """As torch's; of the GPU, seed and offset: 16 bytes of the CPU."""
+        if not self._is_on_gpu:
+            return super().get_state()
         return torch.tensor([self.initial_seed() & (2**63 - 1), 0]).view(torch.uint8)
 
-    def set_state(self, new_state: torch.Tensor) -> "Generator":  # type: ignore[override]
-        return self
+    def set_state(self, new_state: torch.Tensor) -> Any:
+        return self if self._is_on_gpu else super().set_state(new_state)
 
 
 class _Runtime:

@@ -10,20 +10,21 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import torch
-import torch.distributed as dist
+import torch.distributed
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .trace import Trace
 
+dist: Any = torch.distributed
 _device_of = torch.ops.prim.device.default
 _CHOICE = 2  # of the questions for the first parameter's device: the first counts the devices of the module
 
 
-class _TimedByHost(TorchDispatchMode):
+class _TimedByHost(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Answers the question by which the reducer chooses its timer."""
 
     def __init__(self, param: torch.Tensor) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._param, self._asked = param, 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -76,7 +77,7 @@ def install(trace: Trace) -> None:
 
             reducer.hook = default_hooks.fp16_compress_hook
 
-    dist.Reducer = Reducer  # type: ignore[misc]
+    dist.Reducer = Reducer
     dist._register_comm_hook = register_comm_hook
     dist._register_builtin_comm_hook = register_builtin_comm_hook
 

@@ -9,9 +9,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Optional
 
-import torch.distributed as dist
-import torch.distributed.distributed_c10d as c10d
-from torch._C import _distributed_c10d as native
+import torch.distributed.distributed_c10d
 
 from . import ddp, objects, ordinals
 from .collectives import Collectives
@@ -19,6 +17,10 @@ from .config import Config
 
 if TYPE_CHECKING:
     from .mode import TraceMode
+
+dist: Any = torch.distributed
+c10d: Any = torch.distributed.distributed_c10d
+native: Any = torch._C._distributed_c10d
 
 
 class Ranks:
@@ -35,7 +37,7 @@ class Ranks:
         for name in ("is_nccl_available", "is_gloo_available"):
             setattr(c10d, name, lambda: True)
             setattr(dist, name, lambda: True)
-        c10d._GLOO_AVAILABLE = False  # type: ignore[attr-defined]  # no wrapper that compares what ranks do, under TORCH_DISTRIBUTED_DEBUG
+        c10d._GLOO_AVAILABLE = False  # no wrapper that compares what ranks do, under TORCH_DISTRIBUTED_DEBUG
         self._without_meeting()
         self._noting_groups()
 
@@ -46,7 +48,7 @@ class Ranks:
         def rendezvous(url: str, rank: int = -1, world_size: int = -1, **_: Any) -> Any:
             yield dist.HashStore(), *ranks.place(url, rank, world_size)
 
-        c10d.rendezvous = rendezvous  # type: ignore[attr-defined]
+        c10d.rendezvous = rendezvous
         for module in (dist, c10d, native):
             setattr(module, "TCPStore", _store)
             setattr(module, "FileStore", _store)
@@ -102,7 +104,9 @@ def replace(name: str, function: Any) -> None:
             setattr(module, name, function)
 
 
-def _split_group(parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, pg_options: Any = None, group_desc: Optional[str] = None, **_: Any) -> Any:
+def _split_group(
+    parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, pg_options: Any = None, group_desc: Optional[str] = None, **_: Any
+) -> Any:
     """As torch.distributed.split_group: the part of a group that this process is in, or None."""
     parent = parent_pg or dist.group.WORLD
     for ranks in split_ranks or ():

@@ -43,7 +43,8 @@ class Known:
         if base is None or base.dtype is not t.dtype:
             return None
         with torch._C._DisableTorchDispatch():
-            return base.as_strided(t.shape, t.stride(), t.storage_offset())
+            window: torch.Tensor = base.as_strided(t.shape, t.stride(), t.storage_offset())
+            return window
 
     def remember(self, t: torch.Tensor, value: torch.Tensor) -> None:
         """Takes value for what t holds. t is the whole of its storage."""

@@ -21,7 +21,8 @@ def install(config: Config) -> None:
     """Has the launchers start what is to be traced."""
     launcher = Launcher(config)
     spawning: Any = sys.modules["torch.multiprocessing.spawn"]
-    spawning.start_processes = torch.multiprocessing.start_processes = launcher.start_processes
+    whole: Any = torch.multiprocessing
+    spawning.start_processes = whole.start_processes = launcher.start_processes
     name = "torch.distributed.launcher.api"
     if name in sys.modules:
         launcher.replace_elastic(sys.modules[name])
@@ -74,7 +75,8 @@ class Launcher:
         before = dict(os.environ)
         os.environ.update(environ)
         try:
-            process = multiprocessing.get_context("forkserver" if start_method == "forkserver" else "spawn").Process(target=fn, args=args)
+            context: Any = multiprocessing.get_context("forkserver" if start_method == "forkserver" else "spawn")
+            process = context.Process(target=fn, args=args)
             process.start()
         finally:
             os.environ.clear()

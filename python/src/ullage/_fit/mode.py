@@ -45,7 +45,10 @@ _META = torch.device("meta")
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 
 
-class TraceMode(FakeTensorMode):
+_base: Any = FakeTensorMode
+
+
+class TraceMode(_base):  # type: ignore[misc]
     """The mode of one process; every thread of the program enters it."""
 
     def __init__(self, trace: Trace, storages: Storages, card: Card) -> None:
@@ -304,7 +307,7 @@ def _is_composite(func: Any) -> bool:
     if not isinstance(func, torch._ops.OpOverload):
         return False
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    name = func.name()
+    name = func._schema.name + (f".{func._schema.overload_name}" if func._schema.overload_name else "")
     return bool(has(name, "CompositeImplicitAutograd")) and not any(has(name, key) for key in ("CPU", "CUDA", "Meta"))
 
 

@@ -12,7 +12,8 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .trace import Trace
 
-_base_data: Any = torch._C.TensorBase.data  # type: ignore[attr-defined]
+_swap: Any = torch.utils.swap_tensors
+_base_data: Any = torch._C.TensorBase.data
 
 
 def become(t: torch.Tensor, new: torch.Tensor) -> bool:
@@ -20,10 +21,10 @@ def become(t: torch.Tensor, new: torch.Tensor) -> bool:
     if isinstance(t, FakeTensor) == isinstance(new, FakeTensor) and not is_traceable_wrapper_subclass(new):
         _base_data.__set__(t, new)
         if isinstance(new, FakeTensor):
-            t.fake_device = new.fake_device  # type: ignore[attr-defined]
+            setattr(t, "fake_device", new.fake_device)
         return True
     try:
-        torch.utils.swap_tensors(t, _alone(new, t) if isinstance(new, FakeTensor) else Parameter(new, t.requires_grad) if isinstance(t, Parameter) else new)
+        _swap(t, _alone(new, t) if isinstance(new, FakeTensor) else Parameter(new, t.requires_grad) if isinstance(t, Parameter) else new)
     except RuntimeError:  # somebody has a weak reference, or a graph holds it
         return False
     return True
@@ -34,7 +35,7 @@ def _alone(new: FakeTensor, like: torch.Tensor) -> torch.Tensor:
     with torch._C._DisableTorchDispatch():
         alone: torch.Tensor = FakeTensor(new.fake_mode, torch.Tensor.detach(new), new.fake_device)
     if isinstance(like, Parameter):
-        alone._is_param = True  # type: ignore[attr-defined]
+        alone._is_param = True
     return alone.requires_grad_(like.requires_grad)
 
 
@@ -51,7 +52,7 @@ def _apply(self: Module, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bo
     """As Module._apply where tensors are ordinary: `param.data = fn(param)`, in the same order, so that memory comes and goes as there."""
     if recurse:
         for module in self.children():
-            module._apply(fn)
+            module._apply(fn)  # type: ignore[no-untyped-call]
     for key, param in self._parameters.items():
         if param is None:
             continue
@@ -85,7 +86,7 @@ class Paths:
 
     def install(self) -> None:
         """Has every call of a module pass by."""
-        call = Module._call_impl
+        call: Any = Module._call_impl
         paths = self
 
         def _call_impl(self: Module, *args: Any, **kwargs: Any) -> Any:
@@ -98,8 +99,8 @@ class Paths:
                 if not stack:
                     paths.called(self)
 
-        Module._call_impl = _call_impl  # type: ignore[method-assign,assignment]
-        Module.__call__ = _call_impl  # type: ignore[method-assign,assignment]
+        Module._call_impl = _call_impl  # type: ignore[method-assign]
+        Module.__call__ = _call_impl  # type: ignore[method-assign]
 
     def _stack(self) -> list[Module]:
         stack: Optional[list[Module]] = getattr(self._here, "stack", None)
@@ -121,5 +122,5 @@ class Paths:
 
 def install() -> None:
     """Puts the conversion in place of torch's, whose rules for fakes swap tensors one by one and fail where a weak reference is."""
-    Module._apply = _apply  # type: ignore[method-assign,assignment]
+    Module._apply = _apply  # type: ignore[method-assign]
     torch.Tensor.data = property(_get_data, _set_data)  # type: ignore[assignment]

@@ -11,10 +11,12 @@ import pickle
 from typing import Any, Callable, Optional
 
 import torch
-import torch.distributed as dist
-import torch.distributed.distributed_c10d as c10d
+import torch.distributed.distributed_c10d
 
 from .collectives import Collectives
+
+dist: Any = torch.distributed
+c10d: Any = torch.distributed.distributed_c10d
 
 
 class Objects:
@@ -28,18 +30,23 @@ class Objects:
         _carry(obj, group, dist.get_world_size(group))
         object_list[:] = [obj, *(copy.deepcopy(obj) for _ in object_list[1:])]
 
-    def gather_object(self, obj: Any, object_gather_list: Optional[list[Any]] = None, dst: Optional[int] = None, group: Any = None, group_dst: Optional[int] = None) -> None:
+    def gather_object(self, obj: Any, object_gather_list: Optional[list[Any]] = None, dst: Any = None, group: Any = None, group_dst: Any = None) -> None:
         """As torch.distributed.gather_object."""
         _carry(obj, group, 1 if object_gather_list is None else dist.get_world_size(group))
         if object_gather_list is not None:
             object_gather_list[:] = [obj, *(copy.deepcopy(obj) for _ in object_gather_list[1:])]
 
-    def broadcast_object_list(self, object_list: list[Any], src: Optional[int] = None, group: Any = None, device: Any = None, group_src: Optional[int] = None) -> None:
+    def broadcast_object_list(self, object_list: list[Any], src: Any = None, group: Any = None, device: Any = None, group_src: Any = None) -> None:
         """As torch.distributed.broadcast_object_list, of what this rank has in the list."""
         _carry(object_list, group, 1, device)
 
     def scatter_object_list(
-        self, scatter_object_output_list: list[Any], scatter_object_input_list: Optional[list[Any]] = None, src: Optional[int] = None, group: Any = None, group_src: Optional[int] = None
+        self,
+        scatter_object_output_list: list[Any],
+        scatter_object_input_list: Optional[list[Any]] = None,
+        src: Any = None,
+        group: Any = None,
+        group_src: Any = None,
     ) -> None:
         """As torch.distributed.scatter_object_list. What another rank scatters is not known here.
 
@@ -74,7 +81,9 @@ class Messages:
         number = self._counts[pair] = self._counts.get(pair, -1) + 1
         return os.path.join(self.folder, f"{pair}-{number}")
 
-    def send_object_list(self, object_list: list[Any], dst: Optional[int] = None, group: Any = None, device: Any = None, group_dst: Optional[int] = None, use_batch: bool = False) -> None:
+    def send_object_list(
+        self, object_list: list[Any], dst: Any = None, group: Any = None, device: Any = None, group_dst: Any = None, use_batch: bool = False
+    ) -> None:
         """As torch.distributed.send_object_list."""
         _carry(object_list, group, 1, device)
         target = dst if dst is not None else dist.get_global_rank(group or dist.group.WORLD, group_dst or 0)
@@ -83,7 +92,9 @@ class Messages:
             pickle.dump(list(object_list), f)
         os.replace(path + ".new", path)
 
-    def recv_object_list(self, object_list: list[Any], src: Optional[int] = None, group: Any = None, device: Any = None, group_src: Optional[int] = None, use_batch: bool = False) -> int:
+    def recv_object_list(
+        self, object_list: list[Any], src: Any = None, group: Any = None, device: Any = None, group_src: Any = None, use_batch: bool = False
+    ) -> int:
         """As torch.distributed.recv_object_list.
 
         Raises RuntimeError where the sender was not traced before.
@@ -94,7 +105,8 @@ class Messages:
             with open(path, "rb") as f:
                 object_list[:] = pickle.load(f)
         except FileNotFoundError:
-            raise RuntimeError(f"rank {dist.get_rank()} gets an object from rank {source}, which was not traced before it: use --rank all") from None
+            own = dist.get_rank()
+            raise RuntimeError(f"rank {own} gets an object from rank {source}, which was not traced before it: use --rank all") from None
         _carry(object_list, group, 1, device)
         return source
 

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 def install(card: "Card") -> None:
     """Completes devices before C++ does, for a program that is shown several; torch.accelerator's current device is the card's."""
-    for name, answer in (("exchangeDevice", card.set_device), ("maybeExchangeDevice", card.maybe_set_device), ("getDeviceIndex", card.current_device)):
-        setattr(torch._C, f"_accelerator_{name}", answer)
+    native: Any = torch._C
+    native._accelerator_exchangeDevice = card.set_device
+    native._accelerator_maybeExchangeDevice = card.maybe_set_device
+    native._accelerator_getDeviceIndex = card.current_device
     if card.config.devices < 2:
         return
 

@@ -39,8 +39,8 @@ class PassBy:
             note("compile", "torch.compile was passed by")
             return model if model is not None else lambda f: f
 
-        torch.compile = compile  # type: ignore[assignment]
-        torch.nn.Module.compile = lambda self, *a, **k: note("compile", "Module.compile was passed by")  # type: ignore[method-assign,assignment]
+        torch.compile = compile
+        torch.nn.Module.compile = lambda self, *a, **k: note("compile", "Module.compile was passed by")  # type: ignore[method-assign]
 
     def _loading(self) -> None:
         note, init = self._note, DataLoader.__init__
@@ -54,7 +54,7 @@ class PassBy:
                 object.__setattr__(self, name, value)
             self._DataLoader__multiprocessing_context = None
 
-        DataLoader.__init__ = __init__  # type: ignore[method-assign,assignment]
+        DataLoader.__init__ = __init__  # type: ignore[method-assign]
 
     def _profiling(self) -> None:
         """Profilers of the GPU see nothing, and complain at every operator."""
@@ -66,17 +66,18 @@ class PassBy:
             kwargs.update({k: None if k == "use_device" else False for k in ("use_cuda", "use_device") if k in kwargs})
             init(self, *args, **kwargs)
 
-        profiler.profile.__init__ = __init__  # type: ignore[method-assign,assignment]
+        profiler.profile.__init__ = __init__  # type: ignore[method-assign]
         activity: Any = torch.profiler.ProfilerActivity
-        torch.profiler.supported_activities = lambda: {activity.CPU}  # type: ignore[assignment]
-        base = torch.profiler._KinetoProfile
+        profilers: Any = torch.profiler
+        profilers.supported_activities = lambda: {activity.CPU}
+        base = profilers._KinetoProfile
         kineto = base.__init__
 
         def of_cpu(self: Any, *, activities: Any = None, **kwargs: Any) -> None:
             kept = None if activities is None else [a for a in activities if a is not activity.CUDA] or [activity.CPU]
             kineto(self, activities=kept, **kwargs)
 
-        base.__init__ = of_cpu  # type: ignore[method-assign,assignment]
+        base.__init__ = of_cpu
 
     def _threads(self, mode: TraceMode) -> None:
         """Modes belong to a thread: one that the program starts enters this one first."""

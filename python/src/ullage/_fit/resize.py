@@ -35,7 +35,7 @@ class Resizing:
         else:
             self.storages.forget(storage)
             key = storage._cdata
-            self._empty[key] = device, weakref.ref(storage, lambda _, key=key: self._empty.pop(key, None))
+            self._empty[key] = device, weakref.ref(storage, lambda _: self._empty.pop(key, None))
 
     def _device(self, storage: Any, living: Any) -> Any:
         """The GPU of a storage, None for one of the CPU."""
@@ -66,4 +66,4 @@ def install(mode: "TraceMode") -> None:
         resizing.resize(self, int(size))
         return result
 
-    torch.UntypedStorage.resize_ = resize_  # type: ignore[method-assign,assignment]
+    torch.UntypedStorage.resize_ = resize_  # type: ignore[method-assign]

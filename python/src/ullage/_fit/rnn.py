@@ -1,12 +1,12 @@
 """Recurrent layers run on cuDNN's kernels, as they do on a GPU: torch's own code asks the driver on its way there."""
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 
 aten = torch.ops.aten
-_library: Optional[torch.library.Library] = None
+_library: Any = None
 
 _RELU, _TANH, _LSTM, _GRU = range(4)  # cudnnRNNMode_t
 _DROPOUT_STATE_BYTES = 4 << 20  # of the states of cuDNN's dropout, kept for ever once made
@@ -15,7 +15,8 @@ _DROPOUT_STATE_BYTES = 4 << 20  # of the states of cuDNN's dropout, kept for eve
 def install() -> None:
     """Registers the layers for tensors of the GPU."""
     global _library
-    _library = torch.library.Library("aten", "IMPL")
+    library: Any = torch.library.Library
+    _library = library("aten", "IMPL")
     for key in ("AutogradCUDA", "CUDA"):
         _library.impl("lstm.input", _lstm, key)
         _library.impl("lstm.data", _lstm_packed, key)

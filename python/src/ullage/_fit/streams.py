@@ -25,7 +25,7 @@ class Stream(torch.Stream):
             index = None if device is None else (device if isinstance(device, int) else torch.device(device).index)
             device_index = cls.card.current_device() if index is None else index
         number = next(_numbers) if stream_id is None else stream_id
-        return super().__new__(cls, stream_id=number, device_index=device_index, device_type=_CUDA)  # type: ignore[call-overload,no-any-return]
+        return super().__new__(cls, stream_id=number, device_index=device_index, device_type=_CUDA)
 
     @property
     def cuda_stream(self) -> int:

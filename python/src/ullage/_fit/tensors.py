@@ -1,6 +1,7 @@
 """What a fake tensor does where torch's own would show that it is one: formatting, copying, saving, and giving its values away."""
 from __future__ import annotations
 
+import importlib.util
 import threading
 from typing import Any, Callable, Optional
 
@@ -41,6 +42,35 @@ def install(trace: Trace) -> None:
     torch.save = torch.serialization.save = noting_save
     torch.load = torch.serialization.load = _loader(load)
     torch.serialization.add_safe_globals([_rebuild])
+    _addresses()
+    _safetensors(trace)
+
+
+def _addresses() -> None:
+    """Gives the storages of fakes addresses that differ, as programs tell shared weights by them."""
+    address = torch.UntypedStorage.data_ptr
+
+    def data_ptr(self: Any) -> int:
+        return int(self._cdata) if self.device.type == "meta" else int(address(self))
+
+    torch.UntypedStorage.data_ptr = data_ptr  # type: ignore[method-assign]
+
+
+def _safetensors(trace: Trace) -> None:
+    """Has safetensors, where it is there, write no file of tensors without contents: it would read them at their addresses."""
+    if importlib.util.find_spec("safetensors") is None:
+        return
+    module = importlib.import_module("safetensors.torch")
+    save_file = module.save_file
+
+    def noting_save_file(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> None:
+        if any(isinstance(t, FakeTensor) for t in tensors.values()):
+            stack = trace.stack(caller())
+            trace.note("save", "a file of safetensors was not written", None if stack < 0 else stack)
+            return
+        save_file(tensors, filename, *args, **kwargs)
+
+    setattr(module, "save_file", noting_save_file)
 
 
 def _stand_in_copy(t: torch.Tensor) -> torch.Tensor:

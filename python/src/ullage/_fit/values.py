@@ -135,7 +135,7 @@ def _nonzero(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[A
 def _masked_select(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
     t, mask = args[0], args[1]
     value = mode.known.of(mask)
-    shape = torch.broadcast_shapes(t.shape, mask.shape)
+    shape: tuple[int, ...] = torch.broadcast_shapes(t.shape, mask.shape)  # type: ignore[no-untyped-call]
     count = 1
     for n in shape:
         count *= n
@@ -266,7 +266,7 @@ def _cudnn_rnn_gradient(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fa
     """The gradients of input, states and weights. Those of the weights are windows on one buffer."""
     x, weights, hx, cx = args[0], args[1], args[4], args[5]
     grads = [mode.made(func, args, kwargs, list(t.shape), t.dtype, t) if t is not None else None for t in (x, hx, cx)]
-    buffer = mode.made(func, args, kwargs, [sum(w.numel() for w in weights)], x.dtype, x)
+    buffer: Any = mode.made(func, args, kwargs, [sum(w.numel() for w in weights)], x.dtype, x)
     with mode:
         parts = [part.view(w.shape) for part, w in zip(buffer.split([w.numel() for w in weights]), weights)]
     return (*grads, parts)
