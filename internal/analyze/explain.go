@@ -13,10 +13,11 @@ import (
 type Options struct {
 	At, Since, Until When
 	By               By
-	Top              int   // rows of each list; 0 is 10
-	CapacityBytes    int64 // of the device, where the caller knows it; else 0
-	LimitBytes       int64 // what reserved memory was allowed to reach, where the caller knows it; else 0
-	OthersBytes      int64 // of other processes on the device when an allocation failed, where the caller knows it; else 0
+	Top              int     // rows of each list; 0 is 10
+	CapacityBytes    int64   // of the device, where the caller knows it; else 0
+	LimitBytes       int64   // what reserved memory was allowed to reach, where the caller knows it; else 0
+	Census           *Census // what the process itself said of what it held on the device, where it did
+	OthersBytes      int64   // of other processes on the device when an allocation failed, where the caller knows it; else 0
 }
 
 // Explanation is everything that is known of one device of one recording.
@@ -32,6 +33,7 @@ type Explanation struct {
 	Accounting Accounting
 	Holders    *HolderReport
 	Modules    []HolderGroup // the same by module
+	Kept       *KeptReport   // nil where the process said nothing
 	Leaks      LeakReport
 	Fragmented Fragmented
 	OOMs       OOMs
@@ -68,6 +70,10 @@ func Explain(tl *timeline.Timeline, sites *Sites, opt Options) (*Explanation, er
 	leaks := x.leakOptions(w, opt)
 	x.capBytes = leaks.CapBytes
 	x.Leaks = Leaks(tl, sites, x.stepsToJudge(w), leaks)
+	if opt.Census != nil {
+		x.Kept = Kept(tl, sites, opt.Census)
+	}
+	x.nameKeepers()
 	x.Fragmented = findFragmentation(tl, sites, tl.StateAt(x.fragmentedAt()), w)
 	x.collect(opt)
 	x.Verdict = x.judge()

@@ -1,8 +1,10 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/snapshot"
@@ -101,4 +103,29 @@ func publicSymbol(name string) bool {
 		}
 	}
 	return false
+}
+
+// RedactCensus returns what a process said of what it held without the program's names:
+// each keeper is told by its kind and a number. Nodes of autograd keep their names where
+// PyTorch made them; those end in a digit, while a program's own end in Backward.
+func RedactCensus(c *Census) *Census {
+	if c == nil {
+		return nil
+	}
+	r := &Census{Complete: c.Complete, Notes: c.Notes}
+	count := make(map[string]int)
+	for _, k := range c.Keepers {
+		count[k.Kind]++
+		k.Path, k.Where = fmt.Sprintf("%s %d", cmp.Or(keeperKinds[k.Kind], "holder"), count[k.Kind]), ""
+		k.SavedBy = slices.DeleteFunc(slices.Clone(k.SavedBy), func(name string) bool {
+			return name == "" || name[len(name)-1] < '0' || name[len(name)-1] > '9'
+		})
+		r.Keepers = append(r.Keepers, k)
+	}
+	return r
+}
+
+// keeperKinds are words for what the kinds of keepers are.
+var keeperKinds = map[string]string{
+	"python": "name", "grad": "gradient", "optimizer": "state of optimizer", "graph": "graph of name", "cycle": "garbage cycle", "native": "holder in C++",
 }

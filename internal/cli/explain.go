@@ -336,7 +336,11 @@ func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead, besi
 }
 
 func (e *explainer) explainDevice(tl *timeline.Timeline, sites *analyze.Sites, beside *sidecar) (explained, error) {
-	x, err := analyze.Explain(tl, sites, beside.joined(e.joined(), tl.Dev.Index))
+	opt := beside.joined(e.joined(), tl.Dev.Index)
+	if e.f.redact {
+		opt.Census = analyze.RedactCensus(opt.Census)
+	}
+	x, err := analyze.Explain(tl, sites, opt)
 	if err != nil {
 		return explained{}, err
 	}

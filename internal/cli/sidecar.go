@@ -27,6 +27,7 @@ type sidecar struct {
 	Message   string          `json:"message"` // of the error; "" where it is not known
 	Failed    *sidecarFailure `json:"failed"`
 	Devices   []sidecarDevice `json:"devices"`
+	Holders   *sidecarHolders `json:"holders"`
 }
 
 type sidecarFailure struct {
@@ -41,7 +42,7 @@ type sidecarDevice struct {
 }
 
 const (
-	maxSidecar     = 1 << 20
+	maxSidecar     = 16 << 20 // 2,000 holders and 20,000 addresses are less than 3 MiB
 	recordingEnd   = ".pickle"
 	sidecarEnd     = ".json"
 	countersEnd    = "_counters.jsonl"
@@ -104,6 +105,7 @@ func (s *sidecar) joined(opt analyze.Options, device int) analyze.Options {
 	}
 	opt.LimitBytes = max(opt.LimitBytes, limit)
 	opt.OthersBytes = max(opt.OthersBytes, s.others(device))
+	opt.Census = s.Holders.census(device)
 	return opt
 }
 

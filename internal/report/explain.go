@@ -29,6 +29,7 @@ func Explanation(w io.Writer, l term.Look, x *analyze.Explanation, o ExplainOpti
 	p.coverage()
 	p.accounting()
 	p.holders()
+	p.kept()
 	p.findings()
 	_, err := io.WriteString(w, p.String())
 	return err

@@ -39,6 +39,7 @@ type DeviceJSON struct {
 	Peak          PeakJSON             `json:"peak"`
 	Accounting    AccountingJSON       `json:"accounting"`
 	Holders       analyze.HolderReport `json:"holders"`
+	KeptBy        *analyze.KeptReport  `json:"kept_by,omitempty"` // where `ullage run` asked the process
 	Leaks         []LeakJSON           `json:"leaks"`
 	Fragmentation FragmentationJSON    `json:"fragmentation"`
 	OOM           *OOMJSON             `json:"oom"` // the failure that ended the run, or null
@@ -229,7 +230,7 @@ func NewDeviceJSON(x *analyze.Explanation) DeviceJSON {
 		Peak:     peakJSON(x.Peak), Accounting: accountingJSON(x), Holders: *x.Holders, Leaks: leaksJSON(x),
 		Fragmentation: FragmentationJSON{x.Fragmented.Event, x.Fragmented.FreeBytes, x.Fragmented.LargestBytes, x.Fragmented.WholeBytes, x.Fragmented.PinnedBytes},
 		OOM:           oomJSON(x.OOMs.Fatal), FailedAllocs: FailedJSON{x.OOMs.Count, x.OOMs.Survived},
-		Findings: FindingsJSON(x.Findings), Warnings: append([]string{}, rec.Warnings...),
+		KeptBy: x.Kept, Findings: FindingsJSON(x.Findings), Warnings: append([]string{}, rec.Warnings...),
 	}
 	if dev.Kind == snapshot.Host {
 		d.Kind = "host"

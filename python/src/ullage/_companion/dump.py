@@ -13,6 +13,7 @@ import sys
 import time
 from typing import Any, BinaryIO, Mapping, Optional
 
+from .._holders import census
 from .._torch import api
 from . import job
 
@@ -160,4 +161,5 @@ def describe(torch: Any, reason: str, about: Mapping[str, Any], run: str, histor
         "failed": about.get("failed"),
         "failures": about.get("failures", 0),
         "devices": [api.describe(torch, d, stats, limits.get(d)) for d, stats in api.used_devices(torch).items()],
+        "holders": census.take(torch),
     }

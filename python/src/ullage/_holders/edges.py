@@ -26,7 +26,7 @@ _method_function = types.MethodType.__dict__["__func__"]
 def instance_dict(obj: Any) -> dict[str, Any]:
     """The dictionary of an instance's attributes; an empty one where it has none."""
     for base in kinds.mro(type(obj)):
-        found = dict(kinds.own_attributes(base)).get("__dict__")
+        found: Any = dict(kinds.own_attributes(base)).get("__dict__")
         if type(found) in (types.GetSetDescriptorType, types.MemberDescriptorType):
             value = found.__get__(obj)
             return value if kinds.is_a(value, dict) else {}
@@ -157,7 +157,7 @@ def _suspended(kind: str, attribute: str) -> Callable[[Any], Named]:
         frame = getattr(obj, attribute)  # of a type of Python's own: no code of the program runs
         if frame is None:
             return
-        yield frame, Step("pass")
+        yield frame, Step("pass", kind)
         for value, step in _frame(frame):
             yield value, step._replace(where=f"{kind} {step.where}") if step.kind == "variable" else step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import gc
 from typing import Any, Iterable, Iterator
 
-from . import edges, tensors
+from . import edges, roots, tensors
 from .steps import Step
 from .survey import NOBODY, Held, Namer, Steps, Survey
 from .tensors import Memory
@@ -26,11 +26,11 @@ class Referrers:
     def run(self) -> list[Held]:
         """The holders, each way once."""
         survey, targets = self._survey, self._targets
-        roots = survey.explore({NOBODY, *targets})
+        survey.explore({NOBODY, *targets})
         parents = [p for p in self._walk.all_referrers(set(targets)) if id(p) not in targets]
         self._walk.note_levels(parents)
         self._namer = Namer(self._walk, [*parents, *targets.values(), *(node for node, _ in survey.saved)])
-        ways: list[Steps] = [[(root.link.step, root.value)] for root in roots if id(root.value) in targets]
+        ways: list[Steps] = [[(root.link.step, root.value)] for root in roots.every() if id(root.value) in targets]
         ways += [*self._of_parents(parents), *self._of_links(), *self._of_graphs()]
         held = [self._namer.held(self._subject, steps) for steps in ways]
         return list({(str(h.way), h.way and h.way.saved_by): h for h in held if h.way is not None}.values())

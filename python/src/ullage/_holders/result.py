@@ -1,8 +1,8 @@
 """What a search for holders found."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Iterator, Mapping
 
 from .. import _units
 from .tensors import Memory
@@ -35,6 +35,10 @@ class Holder:
         """The size of all storages together."""
         return sum(s.size_bytes for s in self.storages)
 
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, for JSON."""
+        return {**asdict(self), "storages": [memory._asdict() for memory in self.storages], "size_bytes": self.size_bytes}
+
     def __str__(self) -> str:
         return describe(self)
 
@@ -65,7 +69,11 @@ class Holders:
     @property
     def size_bytes(self) -> int:
         """The size of all storages, each counted once."""
-        return sum(h.size_bytes for h in self.holders)
+        return sum(memory.size_bytes for memory in {m for h in self.holders for m in h.storages})
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, for JSON."""
+        return {**asdict(self), "holders": [h.as_dict() for h in self.holders], "size_bytes": self.size_bytes}
 
     def __iter__(self) -> Iterator[Holder]:
         return iter(self.holders)
@@ -77,7 +85,7 @@ class Holders:
         return self.holders[index]
 
     def __str__(self) -> str:
-        count = sum(len(h.storages) for h in self.holders)
+        count = len({m for h in self.holders for m in h.storages})
         lines = [f"{_units.size(self.size_bytes)} in {_units.count(count, 'storage')}, by what holds them:"]
         lines += [f"{_units.size(h.size_bytes):>11}  {h}" for h in self.holders[:MAX_LINES]]
         rest = self.holders[MAX_LINES:]

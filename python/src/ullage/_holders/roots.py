@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 import types
-from typing import Any, Iterator, NamedTuple, Optional
+from typing import Any, Container, Iterator, NamedTuple, Optional
 
 from . import edges, frames, kinds, origin
 from .steps import Link, Step
@@ -18,6 +18,14 @@ _MAX_DEPTH = 100_000  # frames of a thread
 _AGAIN = re.compile(r"_{1,3}|_\d+|_oh")
 
 
+class Module(NamedTuple):
+    """A module and its globals."""
+
+    name: str
+    module: Any
+    names: dict[str, Any]
+
+
 class Root(NamedTuple):
     """A value that is held by a name, and how it is to be ranked."""
 
@@ -26,33 +34,41 @@ class Root(NamedTuple):
     rank: int
 
 
-def add_all(walk: Walk) -> list[Root]:
-    """Adds every root to a walk and returns them. Frames and modules, whose variables are roots, are not walked into."""
+def add_all(walk: Walk) -> None:
+    """Adds every root to a walk. Frames and modules, whose variables are roots, are not walked into."""
     running, modules = _running_frames(), _modules()
     walk.shut(running)
-    walk.shut(module for _, module, _ in modules)
-    walk.shut(names for _, _, names in modules)
-    known = {id(names) for _, _, names in modules}
-    found = [*_of_errors(), *_of_modules(modules), *_of_frames(running, known)]
-    for root in found:
+    walk.shut(module.module for module in modules)
+    walk.shut(module.names for module in modules)
+    for root in (*_of_errors(), *_of_modules(modules, (USER,)), *_of_frames(running, modules)):
         walk.add(root.value, root.link, root.rank)
-    return found
+    walk.add_later(lambda: ((root.value, root.link) for root in _of_modules(modules, (LIBRARY,))), LIBRARY)
 
 
-def _of_modules(modules: list[tuple[str, Any, dict[str, Any]]]) -> Iterator[Root]:
-    """The globals of modules: __main__'s first, then the user's own, then the others."""
-    ranked = [(_rank(name, names), name, names) for name, _, names in modules if not _is_own(name)]
-    for rank, name, names in sorted(ranked, key=lambda m: (m[0], m[1] != "__main__")):
-        again = "Out" in names
-        for variable, value in list(names.items()):
+def every() -> Iterator[Root]:
+    """All roots, those of add_all."""
+    modules = _modules()
+    yield from _of_errors()
+    yield from _of_modules(modules, (USER, LIBRARY))
+    yield from _of_frames(_running_frames(), modules)
+
+
+def _of_modules(modules: list[Module], ranks: Container[int]) -> Iterator[Root]:
+    """The globals of modules of some ranks, the first of modules first."""
+    for module in modules:
+        rank = _rank(module)
+        if rank not in ranks or _is_own(module.name):
+            continue
+        again = "Out" in module.names
+        for variable, value in list(module.names.items()):
             later = again and type(variable) is str and _AGAIN.fullmatch(variable)
-            yield Root(value, Link(None, Step("global", str(variable), where=name)), OPTIMIZER if later else rank)
+            yield Root(value, Link(None, Step("global", str(variable), where=module.name)), OPTIMIZER if later else rank)
 
 
-def _rank(name: str, names: dict[str, Any]) -> int:
-    if name == "__main__":
+def _rank(module: Module) -> int:
+    if module.name == "__main__":
         return USER
-    file = names.get("__file__")
+    file = module.names.get("__file__")
     return USER if type(file) is str and origin.is_users(file) else LIBRARY
 
 
@@ -61,13 +77,13 @@ def _is_own(name: str) -> bool:
     return name == own or name.startswith(own + ".")
 
 
-def _modules() -> list[tuple[str, Any, dict[str, Any]]]:
-    """Name, module and globals of every module that is imported. What is no module stands there as an object of its own."""
-    found: dict[int, tuple[str, Any, dict[str, Any]]] = {}
+def _modules() -> list[Module]:
+    """Every module that is imported, __main__ first. What is no module stands in sys.modules as an object of its own."""
+    found: dict[int, Module] = {}
     for name, module in [("__main__", sys.modules.get("__main__")), *list(sys.modules.items())]:
         if kinds.is_a(module, types.ModuleType):
             names = edges.instance_dict(module)
-            found.setdefault(id(names), (str(name), module, names))  # a module may have further names
+            found.setdefault(id(names), Module(str(name), module, names))  # a module may have further names
     return list(found.values())
 
 
@@ -90,8 +106,9 @@ def _running_frames() -> list[types.FrameType]:
     return found
 
 
-def _of_frames(running: list[types.FrameType], known: set[int]) -> Iterator[Root]:
-    """The local variables of frames, and the globals of those whose globals are no module's (known: ids of those that are)."""
+def _of_frames(running: list[types.FrameType], modules: list[Module]) -> Iterator[Root]:
+    """The local variables of frames, and the globals of those whose globals are no module's."""
+    known = {id(module.names) for module in modules}
     for frame in running:
         rank = USER if origin.is_users(frame.f_code.co_filename) else LIBRARY_FRAME
         if id(frame.f_globals) not in known:

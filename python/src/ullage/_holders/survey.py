@@ -63,8 +63,10 @@ class Survey:
         self._ask, self.graph = tensors.Tensors(torch), tensors.Graph(torch)
         self.walk = Walk(self._kinds, self.clock, {kinds.MODULE: expand.module, kinds.OPTIMIZER: expand.optimizer})
         self._tensors_done = self._nodes_done = 0  # of those that the walk has reached: their graphs have been walked
+        self._sought: list[Any] = []  # tensors and storages that were missing at the beginning
         self.watched: Optional[Memory] = None  # which nodes of autograd have saved what is on this is kept in saved
         self.saved: list[tuple[Any, Any]] = []
+        self._made_by: dict[int, Any] = {}  # node of autograd: the tensor that it made, as far as Python has it
         self._everything = everything  # that the collector knows of, from before there was any of this
 
     def run(self) -> list[Held]:
@@ -72,16 +74,15 @@ class Survey:
         self.explore(self._to_be_found())
         return self._name(self._found())
 
-    def explore(self, missing: set[int]) -> list[roots.Root]:
-        """Walks until these are reached, and makes ready for naming. Returns the roots."""
+    def explore(self, missing: set[int]) -> None:
+        """Walks until these are reached, and makes ready for naming."""
         self.walk.missing = missing
         self._measure()
-        found = roots.add_all(self.walk)
+        roots.add_all(self.walk)
         self._walk()
         self._walk_the_rest()
         self.complete = not self.clock.over
         self.clock.extend(self._limits.seconds * NAMING_SHARE)
-        return found
 
     def _measure(self) -> None:
         """Has the walk count the references of an object that is held as all in everything are, and by one list besides."""
@@ -93,10 +94,10 @@ class Survey:
     def _to_be_found(self) -> set[int]:
         """Ids of the tensors that matter: those on memory that is wanted, and those for which autograd may keep such."""
         found = list(map(self._kinds.__getitem__, map(type, self._everything)))
-        ids = set()
         for obj, kind in itertools.compress(zip(self._everything, found), map((kinds.TENSOR, kinds.STORAGE).__contains__, found)):
             if self._matters(obj) or kind == kinds.TENSOR and self._keeps(obj):
-                ids.add(id(obj))
+                self._sought.append(obj)
+        ids = set(map(id, self._sought))
         if gc.get_freeze_count() > FROZEN:
             ids.add(NOBODY)  # the collector does not list what is frozen, so all is to be walked
         return ids
@@ -127,10 +128,26 @@ class Survey:
 
     def _walk(self) -> None:
         """Walks from all roots added, into the graphs of what is reached, and from what those keep."""
-        while True:
-            self.walk.run()
-            if self.clock.over or not self._follow_graphs():
+        while not self.clock.over:
+            if self._follow_graphs():
+                continue
+            if self.walk.rank() > GRAPH:
+                self._forget_what_is_known()
+            if not self.walk.run():
                 return
+
+    def _forget_what_is_known(self) -> None:
+        """Takes from what is missing the tensors that would add nothing: their memory is reached, and so is their graph.
+
+        C++ keeps such ones, as the base of a view that a graph has saved. For their sake all of the libraries would be walked.
+        """
+        known: set[Optional[Memory]] = {self.memory_of(obj) for obj in self.walk.tensors}
+        for obj in self._sought:
+            node, grad = self._ask.grad_fn(obj), self._ask.grad(obj)
+            memories = [m for m in (self.memory_of(obj), self.memory_of(grad)) if m is not None and self._wanted(m)]
+            if known.issuperset(memories) and (node is None or self.graph.has(node)):
+                self.walk.missing.discard(id(obj))
+        self._sought = []
 
     def _follow_graphs(self) -> bool:
         """Adds what autograd keeps for the tensors and nodes reached since the last time. False if there were none."""
@@ -143,8 +160,10 @@ class Survey:
                 self.walk.add(grad, Link(tensor, Step("grad")), GRAPH)
         for tensor in reached:
             node = self._ask.grad_fn(tensor)
-            if node is not None and not self.graph.tells:
-                self._infer(tensor, node)
+            if node is not None:
+                self._made_by[id(node)] = tensor
+                if self.graph.has(node):
+                    self._infer(node, node)
             self._follow(tensor, node)
         for node in nodes:
             self._follow(node, node)
@@ -159,13 +178,19 @@ class Survey:
                 if self.watched is not None and self.memory_of(saved) == self.watched:
                     self.saved.append((node, saved))
                 self.walk.add(saved, Link(node, Step("saved", name)), GRAPH)
+            for before in self.graph.before(node):
+                self._infer(before, node)
             if self.clock.check(1):
                 return
 
-    def _infer(self, tensor: Any, node: Any) -> None:
-        """Explains a tensor that C++ holds by the graph in which it was made, where this torch does not tell what nodes saved."""
-        if self.graph.has(node):
-            self.walk.explain(tensor, Link(node, Step("saved", f"what followed {tensors.name_of(node)}")))
+    def _infer(self, made: Any, after: Any) -> None:
+        """Explains the tensor that a node made, if C++ holds it, by a graph that goes on with it or at least contains the node.
+
+        That is a guess, for releases of torch that do not tell what nodes saved.
+        """
+        tensor = self._made_by.get(id(made))
+        if tensor is not None and not self.graph.tells:
+            self.walk.explain(tensor, Link(after, Step("saved", f"what followed {tensors.name_of(made)}")))
 
     def _walk_the_rest(self) -> None:
         """Goes on with what no name leads to: objects that C++ holds, then garbage."""

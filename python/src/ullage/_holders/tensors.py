@@ -118,10 +118,14 @@ class Graph:
             self._seen.add(id(node))
             self.nodes.append(node)
             yield node
-            try:
-                waiting += [following for following, _ in node.next_functions]
-            except Exception:
-                pass  # a node written in Python, of a class with attributes of its own
+            waiting += self.before(node)
+
+    def before(self, node: Any) -> list[Any]:
+        """The nodes whose results a node was computed from."""
+        try:
+            return [other for other, _ in node.next_functions if other is not None]
+        except Exception:
+            return []  # a node written in Python, of a class with attributes of its own
 
     def has(self, node: Any) -> bool:
         """Whether a node has been gone over."""

@@ -19,8 +19,9 @@ from . import kinds
 from .steps import Link, Step
 
 # Ranks, in the order in which they are walked.
-USER, OPTIMIZER, EXCEPTION, LAST_ERROR, CLASS, LIBRARY_FRAME, LIBRARY, GRAPH, NATIVE, CYCLE = range(10)
+USER, OPTIMIZER, EXCEPTION, LAST_ERROR, CLASS, GRAPH, LIBRARY_FRAME, LIBRARY, NATIVE, CYCLE = range(10)
 _RANK_OF_KIND = {kinds.OPTIMIZER: OPTIMIZER, kinds.EXCEPTION: EXCEPTION, kinds.CLASS: CLASS}
+_ENDS_EARLY = frozenset({USER, OPTIMIZER, EXCEPTION, LAST_ERROR, CLASS, LIBRARY_FRAME, LIBRARY})  # when all that is missing was reached
 CHUNK = 2048  # objects that are gone on from at a time
 DEEP = 200  # levels
 
@@ -67,6 +68,7 @@ class Walk:
         self._before: list[int] = []  # of each level, the one from which it was reached
         self._found_at: dict[int, int] = {}  # id: the level from which it was reached, for what could not be told from its own
         self._waiting: dict[int, list[tuple[Any, Optional[Link]]]] = {}  # rank: objects, and the links of those that were not reached before
+        self._suppliers: dict[int, Callable[[], Iterable[tuple[Any, Link]]]] = {}  # rank: what gives further roots of it
         self._next: list[Any] = []  # being filled for the next level
         self._remembered = 0  # levels of which all is in seen
         self._now = 0  # rank being walked
@@ -112,23 +114,37 @@ class Walk:
         self._note(obj, kind)
         return True
 
-    def run(self) -> None:
-        """Walks from all that was added."""
-        while self._waiting and not self.clock.over:
-            rank = min(self._waiting)
-            waiting = self._waiting.pop(rank)
-            if rank <= LIBRARY and not self.missing:
-                continue
-            level = [obj for obj, link in waiting if self._reach(obj, link)]
-            self._now, before = rank, -1
-            while level:
-                self._levels.append(level)
-                self._before.append(before)
-                before = len(self._levels) - 1
-                level = self._go_on(level, before)
-                if self.clock.over or rank <= LIBRARY and not self.missing:
-                    self._set_aside(level, before)
-                    break
+    def add_later(self, roots: Callable[[], Iterable[tuple[Any, Link]]], rank: int) -> None:
+        """Adds roots that are only asked for when their rank is walked."""
+        self._suppliers[rank] = roots
+
+    def rank(self) -> int:
+        """The rank that is to be walked next; CYCLE + 1 if nothing waits."""
+        return min([*self._waiting, *self._suppliers, CYCLE + 1])
+
+    def run(self) -> bool:
+        """Walks from all that waits in the first rank. False if nothing waited."""
+        rank = self._now = self.rank()
+        if rank > CYCLE or self.clock.over:
+            return False
+        roots, supplier = self._waiting.pop(rank, []), self._suppliers.pop(rank, None)
+        if self._enough():
+            return True
+        if supplier is not None:
+            roots += supplier()
+        level, before = [obj for obj, link in roots if self._reach(obj, link)], -1
+        while level:
+            self._levels.append(level)
+            self._before.append(before)
+            before = len(self._levels) - 1
+            level = self._go_on(level, before)
+            if self.clock.over or self._enough():
+                self._set_aside(level, before)
+                break
+        return True
+
+    def _enough(self) -> bool:
+        return self._now in _ENDS_EARLY and not self.missing
 
     def _set_aside(self, level: list[Any], before: int) -> None:
         """Keeps a level that is reached and not gone on from, so that the ways to it are found."""

@@ -51,6 +51,7 @@ class _Writer:
         self._variable = ""  # of a closure
         self._hooks_of = ""  # module whose hooks were passed
         self._node = ""
+        self._suspended = ""  # "generator ", if its frame was passed
         self._of = ""  # the parameter for which an optimizer keeps what is named
 
     def add(self, step: Step, child: Any) -> None:
@@ -142,7 +143,7 @@ class _Writer:
         self.expression, self.where = kinds.full_name_of(child), ""
 
     def _pass(self, step: Step, child: Any) -> None:
-        pass
+        self._suspended = f"{step.name} "
 
     def _gap(self, step: Step, child: Any) -> None:
         self.expression += f" → … {step.name} … →"
@@ -184,8 +185,8 @@ class _Writer:
         pass
 
     def _variable_of_frame(self, step: Step, child: Any) -> None:
-        self.where = f"local '{step.name}' of {step.where}, kept by {self._holder()}"
-        self.expression = step.name
+        self.where = f"local '{step.name}' of {self._suspended}{step.where}, kept by {self._holder()}"
+        self.expression, self._suspended = step.name, ""
 
     # --- torch
 
