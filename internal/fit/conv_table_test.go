@@ -50,12 +50,12 @@ func measuredIn(t testing.TB, name string, f func(measuredRow)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	searching := false
+	var searching []measuredRow
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var raw []json.RawMessage
-		var row measuredRow
+		var row measuredRow // a new one each time: it is kept
 		if json.Unmarshal(lines.Bytes(), &raw) != nil || len(raw) != 3 {
 			continue // an error, or another form of line
 		}
@@ -63,19 +63,33 @@ func measuredIn(t testing.TB, name string, f func(measuredRow)) {
 			continue
 		}
 		switch row.kind {
-		case "benchmark", "benchmark_off":
-			searching = row.kind == "benchmark"
-		case "conv":
-			if !searching { // cudnn.benchmark takes other kernels
+		case "benchmark":
+			searching = []measuredRow{}
+		case "benchmark_off":
+			// What was measured before the search began is written within it: only the layer of
+			// its last line was run under cudnn.benchmark, which takes other kernels.
+			for _, r := range searching {
+				if !sameLayer(r, searching[len(searching)-1]) {
+					f(r)
+				}
+			}
+			searching = nil
+		default:
+			if searching != nil {
+				searching = append(searching, row)
+			} else {
 				f(row)
 			}
-		default:
-			f(row)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// sameLayer tells whether two lines are about one convolution, in whatever direction.
+func sameLayer(a, b measuredRow) bool {
+	return a.kind == b.kind && len(a.params) == len(b.params) && len(a.params) > 1 && slices.Equal(a.params[1:], b.params[1:])
 }
 
 var modeNames = map[string]convMode{"tf32": convTF32, "f32": convF32, "f16": convF16, "bf16": convBF16}

@@ -50,7 +50,7 @@ func Between(a, b *Trace, lower, upper, value int) (*Trace, error) {
 // mixer makes one trace of two.
 type mixer struct {
 	a, b, out *Trace
-	part      float64           // how far from a to b
+	part      float64            // how far from a to b
 	sigs      map[[2]int32]int32 // those of out, by those of a and b
 }
 

@@ -3,18 +3,25 @@ package fit
 import "slices"
 
 // Sweep looks for the largest value of a number, such as the batch size, with which a job is
-// safe in the room there is. The need for memory is nearly a straight line in such a
-// number, so few values have to be tried.
+// safe in the room there is. Few values are tried: what lies between two of them is
+// estimated, allocation by allocation where their traces are alike, and else by the line
+// through both, since the need for memory is nearly a straight line in such a number.
 type Sweep struct {
 	Low, High int // both included
 	Tried     []SweepPoint
+
+	// Estimate says what a value between two that were tried comes to, and false where it
+	// cannot. It may be nil.
+	Estimate func(below, above, value int) (SweepPoint, bool)
 }
 
 // SweepPoint is a value that was tried.
 type SweepPoint struct {
-	Value     int
-	NeedBytes int64 // the safe bound of reserved memory
-	RoomBytes int64 // what there is for it
+	Value         int
+	ReservedBytes int64 // the expected peak
+	NeedBytes     int64 // the safe bound of reserved memory
+	RoomBytes     int64 // what there is for it
+	Estimated     bool  // from values on both sides; the program was not traced with this one
 }
 
 // Fits tells whether the job is safe with the value.
@@ -34,10 +41,75 @@ func (s *Sweep) Next() (value int, more bool) {
 		return 0, false
 	case above == nil:
 		return s.High, below.Value < s.High
-	case above.Value-below.Value <= max(1, below.Value/100) || len(s.Tried) >= maxSweep:
+	case above.Value-below.Value <= 1 || len(s.Tried) >= maxSweep:
+		return 0, false
+	}
+	if value, ok := s.estimated(below, above); ok {
+		return value, value > below.Value
+	}
+	if above.Value-below.Value <= below.Value/100 {
 		return 0, false
 	}
 	return s.between(below, above), true
+}
+
+// estimated returns the largest value from below up to above, itself excluded, that fits by
+// the estimate, and false where there is no estimate.
+func (s *Sweep) estimated(below, above *SweepPoint) (value int, ok bool) {
+	if s.Estimate == nil {
+		return 0, false
+	}
+	low, high := below.Value, above.Value
+	for high-low > 1 {
+		middle := low + (high-low)/2
+		p, ok := s.Estimate(below.Value, above.Value, middle)
+		switch {
+		case !ok:
+			return 0, false
+		case p.Fits():
+			low = middle
+		default:
+			high = middle
+		}
+	}
+	return low, true
+}
+
+// rows is about how many values a table has.
+const rows = 10
+
+// Table returns the values that were tried and, between them, estimates of others: the
+// doubles of the lowest, in order.
+func (s *Sweep) Table() []SweepPoint {
+	points := slices.Clone(s.Tried)
+	sort := func() { slices.SortFunc(points, func(a, b SweepPoint) int { return a.Value - b.Value }) }
+	sort()
+	for value := 2 * s.Low; s.Estimate != nil && len(points) < rows && value > 0 && value < s.High; value *= 2 {
+		at := slices.IndexFunc(points, func(p SweepPoint) bool { return p.Value >= value })
+		if at < 1 || points[at].Value == value {
+			continue
+		}
+		below, above := s.around(value)
+		if p, ok := s.Estimate(below, above, value); ok {
+			p.Estimated = true
+			points = append(points, p)
+			sort()
+		}
+	}
+	return points
+}
+
+// around returns the values nearest to another that were tried.
+func (s *Sweep) around(value int) (below, above int) {
+	for _, p := range s.Tried {
+		if p.Value < value {
+			below = max(below, p.Value)
+		}
+		if p.Value > value && (above == 0 || p.Value < above) {
+			above = p.Value
+		}
+	}
+	return below, above
 }
 
 // between is where the line through two points meets the room. Once two tries in a row took

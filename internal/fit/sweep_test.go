@@ -24,7 +24,7 @@ func TestSweep(t *testing.T) {
 			if n < tt.low || n > tt.high {
 				t.Fatalf("%s: tries %d", tt.name, n)
 			}
-			s.Tried = append(s.Tried, SweepPoint{n, tt.need(int64(n)), room})
+			s.Tried = append(s.Tried, SweepPoint{Value: n, NeedBytes: tt.need(int64(n)), RoomBytes: room})
 		}
 		if len(s.Tried) > tt.tries {
 			t.Errorf("%s: %d tries: %v", tt.name, len(s.Tried), s.Tried)

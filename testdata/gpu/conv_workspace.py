@@ -246,8 +246,8 @@ def combined_cases(rec, rng):
     for i, layer in enumerate(some):
         if i % 2:
             torch.backends.cudnn.benchmark = True
-            rec.write(["benchmark", [], []])
             rec.flush()
+            rec.write(["benchmark", [], []])
         conv_case(rec, rng.choice(("tf32", "bf16")), "nchw", rng.choice((16, 100, 300)), *layer, what=("f", "b"))
         if i % 2:
             rec.flush()
