@@ -90,7 +90,7 @@ func newFit(app *App) *cobra.Command {
 	fl.StringArrayVar(&f.trace, "trace", nil, "predict from a trace that --out kept, in a `file`; run nothing; again for each further rank")
 	fl.StringVar(&f.recording, "recording", "", "write the prediction as a recording to this `file`, for explain, tune and view; packed where its name ends in .gz")
 	fl.StringVar(&f.budget, "budget", "", "exit with 3 above these `peaks`: process=SIZE, reserved=SIZE, safe=SIZE, allocated=SIZE, by commas")
-	fl.StringVar(&f.sweep, "sweep", "", "find the largest value of an argument of the program that is safe, as in `batch=8..512`")
+	fl.StringVar(&f.sweep, "sweep", "", "find the largest number that is safe for an option of the program, or a variable env:NAME, as in `batch=8..512`")
 	fl.IntVar(&f.top, "top", 5, "`rows` of each list")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
@@ -110,10 +110,11 @@ type fitter struct {
 	budgets []budget
 	rank    []int // that are traced; none: the first and the last
 	sweep   *sweepFlag
+	environ []string // of the program
 }
 
 func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error) {
-	r := &fitter{app: app, f: f, args: args}
+	r := &fitter{app: app, f: f, args: args, environ: app.Environ()}
 	switch {
 	case len(f.trace) == 0 && len(args) == 0:
 		return nil, withHint(usageErrorf("a command to run is missing"), "as in: ullage fit -- python train.py")
@@ -237,7 +238,11 @@ func (r *fitter) fitting(ctx context.Context) (*report.Fitting, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.predictRanks(traces)
+	v, err := r.mostOf(traces)
+	if err != nil {
+		return nil, err
+	}
+	return v, r.explain(v)
 }
 
 // read takes the traces from files, or of the program.
@@ -304,12 +309,23 @@ func (r *fitter) whose(p *fit.Prediction) (*analyze.Explanation, error) {
 // check holds the prediction against the budgets.
 func (r *fitter) check(v *report.Fitting) {
 	p := v.Prediction
-	peaks := map[string]int64{"process": p.ProcessBytes, "reserved": p.Best.PeakReserved, "safe": p.Safe, "allocated": p.Best.PeakAllocated}
 	for _, b := range r.budgets {
-		v.Budgets = append(v.Budgets, report.BudgetJSON{
-			File: "prediction", Device: p.Job.Device, Name: b.name, LimitBytes: b.bytes, PeakBytes: peaks[b.name], Kept: peaks[b.name] <= b.bytes,
-		})
+		peak := peakOf(p, b.name)
+		v.Budgets = append(v.Budgets, report.BudgetJSON{File: "prediction", Device: p.Job.Device, Name: b.name, LimitBytes: b.bytes, PeakBytes: peak, Kept: peak <= b.bytes})
 	}
+}
+
+// peakOf is what a budget of a name is held against.
+func peakOf(p *fit.Prediction, name string) int64 {
+	switch name {
+	case "process":
+		return p.ProcessBytes
+	case "reserved":
+		return p.Best.PeakReserved
+	case "safe":
+		return p.Safe
+	}
+	return p.Best.PeakAllocated
 }
 
 // record runs the program and reads the traces of the processes that used the GPU.
@@ -340,7 +356,7 @@ func (r *fitter) traceConfig() child.TraceConfig {
 // start runs the program to its end, as a rank or as it is with one below 0. Its standard
 // output is not ours: results go there.
 func (r *fitter) start(ctx context.Context, session *child.TraceSession, rank int) (int, error) {
-	environ := rankEnviron(session.Environ(r.app.Environ()), rank, r.f.ranks)
+	environ := rankEnviron(session.Environ(r.environ), rank, r.f.ranks)
 	if r.f.allocConf != "" {
 		environ = child.WithEnv(environ, "PYTORCH_ALLOC_CONF="+r.f.allocConf, "PYTORCH_CUDA_ALLOC_CONF="+r.f.allocConf)
 	}

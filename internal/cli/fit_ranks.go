@@ -165,8 +165,8 @@ func outFile(name string, rank, count int) string {
 	return fmt.Sprintf("%s-rank%d%s", strings.TrimSuffix(name, ext), rank, ext)
 }
 
-// predictRanks predicts every rank. What the report is about is the one that needs most.
-func (r *fitter) predictRanks(traces []*fit.Trace) (*report.Fitting, error) {
+// mostOf predicts every rank. What the report is about is the one that needs most.
+func (r *fitter) mostOf(traces []*fit.Trace) (*report.Fitting, error) {
 	var most *report.Fitting
 	var ranks []report.FitRank
 	for _, t := range traces {
@@ -187,5 +187,5 @@ func (r *fitter) predictRanks(traces []*fit.Trace) (*report.Fitting, error) {
 		return nil, inputError(fit.ErrNoCUDA)
 	}
 	most.Ranks = ranks
-	return most, r.explain(most)
+	return most, nil
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/ullage-dev/ullage/internal/fit"
@@ -27,25 +26,21 @@ func (s *SweptFlag) Answer() string {
 	return fmt.Sprintf("The largest %s that is safe is %d. ", s.Name, best)
 }
 
-// sorted returns the values that were tried in order.
-func (s *SweptFlag) sorted() []fit.SweepPoint {
-	points := slices.Clone(s.Tried)
-	slices.SortFunc(points, func(a, b fit.SweepPoint) int { return a.Value - b.Value })
-	return points
-}
-
 func (p *page) fitSweep(s *SweptFlag) {
 	if s == nil {
 		return
 	}
 	p.heading("By " + s.Name)
-	t := newGrid(">"+s.Name, ">safe bound", ">to spare", "safe")
-	for _, point := range s.sorted() {
-		word := "yes"
+	t := newGrid(">"+s.Name, ">reserved", ">safe bound", ">to spare", "safe", "known from")
+	for _, point := range s.Table() {
+		word, from := "yes", "a trace"
 		if !point.Fits() {
 			word = "no"
 		}
-		t.row(strconv.Itoa(point.Value), units.FormatBytes(point.NeedBytes), units.FormatBytesDelta(point.RoomBytes-point.NeedBytes), word)
+		if point.Estimated {
+			from = "the traces around it"
+		}
+		t.row(strconv.Itoa(point.Value), units.FormatBytes(point.ReservedBytes), units.FormatBytes(point.NeedBytes), units.FormatBytesDelta(point.RoomBytes-point.NeedBytes), word, from)
 	}
 	p.grid(t)
 	if best, ok := s.Best(); ok {
@@ -58,16 +53,18 @@ type SweepJSON struct {
 	Name  string           `json:"name"`
 	Low   int              `json:"low"`
 	High  int              `json:"high"`
-	Best  *int             `json:"best"` // the largest value that is safe
-	Tried []SweepPointJSON `json:"tried"`
+	Best  *int             `json:"best"`  // the largest value that is safe
+	Tried []SweepPointJSON `json:"tried"` // traced, or estimated from those that were
 }
 
 // SweepPointJSON is a value that was tried.
 type SweepPointJSON struct {
 	Value     int   `json:"value"`
+	Reserved  int64 `json:"peak_reserved_bytes"`
 	SafeBytes int64 `json:"safe_bytes"`
 	RoomBytes int64 `json:"room_bytes"`
 	Fits      bool  `json:"fits_safely"`
+	Traced    bool  `json:"traced"`
 }
 
 func sweepJSON(s *SweptFlag) *SweepJSON {
@@ -78,8 +75,8 @@ func sweepJSON(s *SweptFlag) *SweepJSON {
 	if best, ok := s.Best(); ok {
 		out.Best = &best
 	}
-	for _, p := range s.sorted() {
-		out.Tried = append(out.Tried, SweepPointJSON{p.Value, p.NeedBytes, p.RoomBytes, p.Fits()})
+	for _, p := range s.Table() {
+		out.Tried = append(out.Tried, SweepPointJSON{p.Value, p.ReservedBytes, p.NeedBytes, p.RoomBytes, p.Fits(), !p.Estimated})
 	}
 	return out
 }
