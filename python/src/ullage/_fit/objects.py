@@ -30,13 +30,17 @@ class Objects:
         _carry(obj, group, dist.get_world_size(group))
         object_list[:] = [obj, *(copy.deepcopy(obj) for _ in object_list[1:])]
 
-    def gather_object(self, obj: Any, object_gather_list: Optional[list[Any]] = None, dst: Any = None, group: Any = None, group_dst: Any = None) -> None:
+    def gather_object(
+        self, obj: Any, object_gather_list: Optional[list[Any]] = None, dst: Any = None, group: Any = None, group_dst: Any = None
+    ) -> None:
         """As torch.distributed.gather_object."""
         _carry(obj, group, 1 if object_gather_list is None else dist.get_world_size(group))
         if object_gather_list is not None:
             object_gather_list[:] = [obj, *(copy.deepcopy(obj) for _ in object_gather_list[1:])]
 
-    def broadcast_object_list(self, object_list: list[Any], src: Any = None, group: Any = None, device: Any = None, group_src: Any = None) -> None:
+    def broadcast_object_list(
+        self, object_list: list[Any], src: Any = None, group: Any = None, device: Any = None, group_src: Any = None
+    ) -> None:
         """As torch.distributed.broadcast_object_list, of what this rank has in the list."""
         _carry(object_list, group, 1, device)
 
