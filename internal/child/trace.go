@@ -23,6 +23,8 @@ type TraceConfig struct {
 	Driver  int         `json:"driver"` // version of CUDA that the driver supports: 13000
 	Ranks   int         `json:"ranks"`  // of the job, in place of what its launcher says; 0: as it says
 	Rank    []int       `json:"rank"`   // those that are traced; none: the first and the last
+
+	Remedies []string `json:"remedies,omitempty"` // changes to try on the program
 }
 
 // TraceDevice is the GPU that the program is shown.

@@ -36,6 +36,7 @@ What the program prints goes to standard error.
   ullage fit -- torchrun --nproc-per-node 8 train.py
   ullage fit --gpu a100-40 --budget process=38GiB -- python train.py
   ullage fit --gpu l4 --sweep batch=8..512 -- python train.py --batch 8
+  ullage fit --gpu l4 --remedies all -- python train.py --batch 64
   ullage fit --out job.trace -- python train.py
   ullage fit --trace job.trace --gpu l4`
 
@@ -53,6 +54,7 @@ type fitFlags struct {
 	recording    string
 	budget       string
 	sweep        string
+	remedies     string
 	top          int
 	json         bool
 	markdown     bool
@@ -91,26 +93,31 @@ func newFit(app *App) *cobra.Command {
 	fl.StringVar(&f.recording, "recording", "", "write the prediction as a recording to this `file`, for explain, tune and view; packed where its name ends in .gz")
 	fl.StringVar(&f.budget, "budget", "", "exit with 3 above these `peaks`: process=SIZE, reserved=SIZE, safe=SIZE, allocated=SIZE, by commas")
 	fl.StringVar(&f.sweep, "sweep", "", "find the largest number that is safe for an option of the program, or a variable env:NAME, as in `batch=8..512`")
+	fl.StringVar(&f.remedies, "remedies", "", "say what these `remedies` save: all, or names by commas; most trace the program again")
 	fl.IntVar(&f.top, "top", 5, "`rows` of each list")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 	cmd.MarkFlagsMutuallyExclusive("trace", "out", "sweep")
+	cmd.MarkFlagsMutuallyExclusive("sweep", "remedies")
 	return cmd
 }
 
 // fitter carries one run of the command.
 type fitter struct {
-	app     *App
-	f       *fitFlags
-	args    []string
-	profile *fit.Profile
-	config  *allocator.Config // nil: the program's own
-	limit   int64
-	budgets []budget
-	rank    []int // that are traced; none: the first and the last
-	sweep   *sweepFlag
-	environ []string // of the program
+	app      *App
+	f        *fitFlags
+	args     []string
+	profile  *fit.Profile
+	config   *allocator.Config // nil: the program's own
+	limit    int64
+	budgets  []budget
+	rank     []int // that are traced; none: the first and the last
+	sweep    *sweepFlag
+	environ  []string // of the program
+	remedies []remedyAsked
+	tried    []string // remedies that the tracer tries
+	silent   bool     // what the program prints is not shown: it was, before
 }
 
 func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error) {
@@ -123,7 +130,7 @@ func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error)
 	case f.steps < 1 || f.steps > 1000:
 		return nil, usageErrorf("--steps: %d is not a number from 1 to 1000", f.steps)
 	}
-	for _, step := range []func() error{r.readCard, r.parseSizes, r.parseBudgets, r.parseRanks, r.parseSweep} {
+	for _, step := range []func() error{r.readCard, r.parseSizes, r.parseBudgets, r.parseRanks, r.parseSweep, r.parseRemedies} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -242,7 +249,10 @@ func (r *fitter) fitting(ctx context.Context) (*report.Fitting, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v, r.explain(v)
+	if err := r.explain(v); err != nil {
+		return nil, err
+	}
+	return v, r.tryRemedies(ctx, v)
 }
 
 // read takes the traces from files, or of the program.
@@ -348,7 +358,7 @@ func (r *fitter) record(ctx context.Context) ([]*fit.Trace, error) {
 func (r *fitter) traceConfig() child.TraceConfig {
 	p := r.profile
 	return child.TraceConfig{
-		Steps: r.f.steps, Calls: r.f.steps, Devices: localRanks(r.f.ranks), Driver: 13000, Ranks: r.f.ranks, Rank: r.rank,
+		Steps: r.f.steps, Calls: r.f.steps, Devices: localRanks(r.f.ranks), Driver: 13000, Ranks: r.f.ranks, Rank: r.rank, Remedies: r.tried,
 		Device: child.TraceDevice{Name: p.Device, TotalBytes: p.TotalBytes, Major: p.Major, Minor: p.Minor, Multiprocessors: p.Multiprocessors, MaxThreads: p.MaxThreadsPerMultiprocessor()},
 	}
 }
@@ -360,9 +370,13 @@ func (r *fitter) start(ctx context.Context, session *child.TraceSession, rank in
 	if r.f.allocConf != "" {
 		environ = child.WithEnv(environ, "PYTORCH_ALLOC_CONF="+r.f.allocConf, "PYTORCH_CUDA_ALLOC_CONF="+r.f.allocConf)
 	}
+	output := r.app.Stderr
+	if r.silent {
+		output = io.Discard
+	}
 	signals := make(chan os.Signal, 16)
 	defer r.app.Signals(signals, child.Signals()...)()
-	code, err := child.Run(child.Command{Args: r.args, Environ: environ, Stdin: r.app.stdin, Stdout: r.app.Stderr, Stderr: r.app.Stderr}, signals)
+	code, err := child.Run(child.Command{Args: r.args, Environ: environ, Stdin: r.app.stdin, Stdout: output, Stderr: output}, signals)
 	if err == nil {
 		return code, ctx.Err()
 	}

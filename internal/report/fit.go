@@ -20,7 +20,8 @@ type Fitting struct {
 	Budgets    []BudgetJSON
 	Notes      []string   // what the prediction assumes
 	Sweep      *SweptFlag // an argument that was varied; nil for none
-	Ranks      []FitRank  // those that were traced, in their order; Prediction is the one's that needs most
+	Remedies   []FitRemedy
+	Ranks      []FitRank // those that were traced, in their order; Prediction is the one's that needs most
 }
 
 // Fit prints a prediction: the answer first, then whose memory it is, then the cards.
@@ -34,6 +35,7 @@ func Fit(w io.Writer, l term.Look, v *Fitting, markdown bool) error {
 	p.fitRanks(v)
 	p.fitHolders()
 	p.fitTerms(v)
+	p.fitRemedies(v)
 	p.fitCards(v)
 	p.fitNotes(v)
 	for _, b := range v.Budgets {

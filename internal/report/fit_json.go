@@ -7,33 +7,34 @@ import (
 
 // FitJSON is what fit prints under --json. Amounts are bytes; lists are never null.
 type FitJSON struct {
-	GPU                string        `json:"gpu"`
-	Torch              string        `json:"torch"`
-	AllocConf          string        `json:"alloc_conf"`
-	LimitBytes         *int64        `json:"limit_bytes"` // of reserved memory, that the program or the user set
-	Fits               bool          `json:"fits"`
-	FitsSafely         bool          `json:"fits_safely"`
-	FailedRequestBytes *int64        `json:"failed_request_bytes"`
-	PeakRequestedBytes int64         `json:"peak_requested_bytes"`
-	PeakAllocatedBytes int64         `json:"peak_allocated_bytes"`
-	PeakReservedBytes  int64         `json:"peak_reserved_bytes"`
-	SafeBytes          int64         `json:"safe_bytes"` // the limit on reserved memory under which the job is expected to live
-	ContextBytes       int64         `json:"context_bytes"`
-	ProcessBytes       int64         `json:"process_bytes"`
-	SafeProcessBytes   int64         `json:"safe_process_bytes"`
-	Margins            []MarginJSON  `json:"margins"` // what safe_bytes is made of beyond peak_reserved_bytes
-	Terms              []TermJSON    `json:"terms"`   // what operators take for themselves
-	MeasuredConvs      int           `json:"convolutions_measured"`
-	EstimatedConvs     int           `json:"convolutions_estimated"`
-	Steps              int           `json:"steps"`
-	Calls              int           `json:"calls"`
-	Stopped            string        `json:"stopped"` // why the trace ends
-	Cards              []CardJSON    `json:"cards"`
-	Memory             HeldJSON      `json:"memory"` // whose it is when most is allocated
-	Sweep              *SweepJSON    `json:"sweep"`
-	Budgets            []BudgetJSON  `json:"budgets"`
-	Notes              []string      `json:"notes"`
-	Ranks              []FitRankJSON `json:"ranks"` // those that were traced; the figures above are of the one that takes most
+	GPU                string          `json:"gpu"`
+	Torch              string          `json:"torch"`
+	AllocConf          string          `json:"alloc_conf"`
+	LimitBytes         *int64          `json:"limit_bytes"` // of reserved memory, that the program or the user set
+	Fits               bool            `json:"fits"`
+	FitsSafely         bool            `json:"fits_safely"`
+	FailedRequestBytes *int64          `json:"failed_request_bytes"`
+	PeakRequestedBytes int64           `json:"peak_requested_bytes"`
+	PeakAllocatedBytes int64           `json:"peak_allocated_bytes"`
+	PeakReservedBytes  int64           `json:"peak_reserved_bytes"`
+	SafeBytes          int64           `json:"safe_bytes"` // the limit on reserved memory under which the job is expected to live
+	ContextBytes       int64           `json:"context_bytes"`
+	ProcessBytes       int64           `json:"process_bytes"`
+	SafeProcessBytes   int64           `json:"safe_process_bytes"`
+	Margins            []MarginJSON    `json:"margins"` // what safe_bytes is made of beyond peak_reserved_bytes
+	Terms              []TermJSON      `json:"terms"`   // what operators take for themselves
+	MeasuredConvs      int             `json:"convolutions_measured"`
+	EstimatedConvs     int             `json:"convolutions_estimated"`
+	Steps              int             `json:"steps"`
+	Calls              int             `json:"calls"`
+	Stopped            string          `json:"stopped"` // why the trace ends
+	Cards              []CardJSON      `json:"cards"`
+	Memory             HeldJSON        `json:"memory"` // whose it is when most is allocated
+	Sweep              *SweepJSON      `json:"sweep"`
+	Remedies           []FitRemedyJSON `json:"remedies"` // those that were asked for, that which saves most first
+	Budgets            []BudgetJSON    `json:"budgets"`
+	Notes              []string        `json:"notes"`
+	Ranks              []FitRankJSON   `json:"ranks"` // those that were traced; the figures above are of the one that takes most
 }
 
 // MarginJSON is a part of the safe bound.
@@ -121,6 +122,6 @@ func NewFitJSON(v *Fitting) FitJSON {
 	for _, c := range v.Cards {
 		out.Cards = append(out.Cards, CardJSON{c.Profile.Name, c.Profile.Origin, c.Profile.TotalBytes, c.Room, c.Lives(), c.Safe, c.Spare, c.Run.Retries})
 	}
-	out.Memory, out.Sweep = heldJSON(v.X), sweepJSON(v.Sweep)
+	out.Memory, out.Sweep, out.Remedies = heldJSON(v.X), sweepJSON(v.Sweep), fitRemediesJSON(v)
 	return out
 }
