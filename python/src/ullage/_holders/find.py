@@ -24,7 +24,7 @@ def holders(*, min_bytes: int = 1 << 20, device: Any = None, obj: Any = None, ma
     obj: a tensor or any other object: all that refers to it is named, instead.
     max_seconds: of the search; what it did not reach by then is left out, and the result says so (complete is False).
 
-    Nothing is computed, allocated or changed. Raises ValueError for a device that torch does not know. See docs/holders.md.
+    Nothing is computed, allocated or changed. Raises ValueError for a device that torch does not know. See docs/python/holders.md.
     """
     torch = sys.modules.get("torch")
     if torch is None:
