@@ -56,6 +56,7 @@ func (p *page) fitRemedies(v *Fitting) {
 	}
 	p.heading("What would save memory")
 	t := newGrid("remedy", ">saves", ">of reserved", ">reserved", ">safe bound", "fits", "by")
+	t.head = true
 	for i := range v.Remedies {
 		r := &v.Remedies[i]
 		if r.Prediction == nil || r.SavedBytes(v) <= 0 {

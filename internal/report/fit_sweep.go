@@ -32,6 +32,7 @@ func (p *page) fitSweep(s *SweptFlag) {
 	}
 	p.heading("By " + s.Name)
 	t := newGrid(">"+s.Name, ">reserved", ">safe bound", ">to spare", "safe", "known from")
+	t.head = true
 	for _, point := range s.Table() {
 		word, from := "yes", "a trace"
 		if !point.Fits() {

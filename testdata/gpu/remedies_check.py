@@ -1,13 +1,14 @@
 """Holds the remedies of `ullage fit --remedies` against a GPU, and measures what is commonly said of them.
 
-usage: remedies_check.py measure            on a GPU: the peaks of every case, then the times of a step; JSON lines
+usage: remedies_check.py measure            on a GPU: the peaks of every case; JSON lines
+       remedies_check.py times              on a GPU: how long a step takes, with and without remedies; JSON lines
        remedies_check.py compare FILE       without one: the same through `ullage fit`, against such lines; a table
        remedies_check.py job --model NAME [--remedy REMEDY] ...
 
 A job trains a model for three steps, with a remedy written by hand as its user would: predictions are made from the job without the
 remedy, by the tracer. The job's own peaks come from torch.cuda.memory_stats(). Each case runs in a process of its own, several at
-once; times are taken afterwards, one job after the other in one process. Needs torch, torchvision and transformers, nothing is
-downloaded; 40 GiB of one GPU. Under 120 seconds on an H200 with 16 cores.
+once; times are taken of one job after the other, in one process, with a batch that lies on the GPU. Needs torch, torchvision and
+transformers, nothing is downloaded; 110 GiB of one GPU. On an H200 with 16 cores, measure takes 100 seconds and times 60.
 """
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ CASES = {
     "gpt2": "checkpoint autocast bf16 foreach adafactor half:tokens",
     "llama": "checkpoint autocast bf16 fused adafactor lora",
 }
-TIMED = {"resnet152": ["", "checkpoint", "autocast"], "resnet50": ["", "checkpoint", "autocast"], "bert-large": ["", "checkpoint", "autocast"], "vit_b_16": ["", "checkpoint", "autocast"]}
+# What times are taken of, with batches that keep the GPU busy.
+TIMED = {"resnet152": 128, "resnet50": 256, "bert-large": 16, "gpt2": 16, "vit_b_16": 128}
+TIMED_REMEDIES = ["", "checkpoint", "autocast", "bf16", "fused", "foreach", "accumulate"]
 
 
 # --- the job
@@ -58,7 +61,8 @@ def build_model(name):
     if name == "gpt2":
         return t.GPT2LMHeadModel(t.GPT2Config())
     if name == "llama":
-        return t.LlamaForCausalLM(t.LlamaConfig(hidden_size=1024, intermediate_size=2816, num_hidden_layers=16, num_attention_heads=16, num_key_value_heads=8, vocab_size=32000))
+        sizes = {"hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 8}
+        return t.LlamaForCausalLM(t.LlamaConfig(vocab_size=32000, **sizes))
     raise SystemExit(f"unknown model {name!r}")
 
 
@@ -160,17 +164,23 @@ class Job:
             name = a.remedy[5:]
             setattr(a, name, getattr(a, name) // 2)
         self.parts = 2 if a.remedy == "accumulate" else 1
+        self.kept = None  # a batch that is used again
 
-    def loss(self):
+    def inputs(self):
         import torch
-        from torch.nn import functional
 
         a, batch = self.a, self.a.batch // self.parts
         if self.vision:
-            x = torch.randn(batch, 3, a.image, a.image).to("cuda", dtype=self.dtype)
-            y = torch.randint(0, 1000, (batch,)).to("cuda")
+            return torch.randn(batch, 3, a.image, a.image).to("cuda", dtype=self.dtype), torch.randint(0, 1000, (batch,)).to("cuda")
+        return (torch.randint(0, 30000, (batch, a.tokens)).to("cuda"),)
+
+    def loss(self):
+        from torch.nn import functional
+
+        if self.vision:
+            x, y = self.kept or self.inputs()
             return functional.cross_entropy(self.model(x), y)
-        ids = torch.randint(0, 30000, (batch, a.tokens)).to("cuda")
+        (ids,) = self.kept or self.inputs()
         return self.model(input_ids=ids, labels=ids).loss
 
     def step(self):
@@ -211,7 +221,8 @@ def run_job(words):
     s = torch.cuda.memory_stats()
     if s:
         print(json.dumps({
-            "model": job.a.model, "remedy": job.a.remedy, "batch": job.a.batch, "torch": torch.__version__, "gpu": torch.cuda.get_device_name(0),
+            "model": job.a.model, "remedy": job.a.remedy, "batch": job.a.batch,
+            "torch": torch.__version__, "gpu": torch.cuda.get_device_name(0),
             "peak_allocated_bytes": s["allocated_bytes.all.peak"], "peak_reserved_bytes": s["reserved_bytes.all.peak"],
         }), flush=True)
 
@@ -226,31 +237,38 @@ def measure():
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for lines in pool.map(in_process, cases):
             print(lines, flush=True)
-    for model, remedies in TIMED.items():
-        for remedy in remedies:
-            if time.monotonic() - started < 110:
-                print(json.dumps(timed(model, remedy)), flush=True)
     print(json.dumps({"seconds": round(time.monotonic() - started, 1)}), flush=True)
 
 
 def in_process(case):
     """A job's line, or what it failed with."""
-    done = subprocess.run([sys.executable, __file__, "job", *words_of(*case)], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "2"})
+    environ = {**os.environ, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, __file__, "job", *words_of(*case)], capture_output=True, text=True, env=environ)
     lines = done.stdout.strip().splitlines()
     if done.returncode or not lines:
         return json.dumps({"model": case[0], "remedy": case[1], "error": done.stderr[-600:]})
     return lines[-1]
 
 
+def times():
+    started = time.monotonic()
+    for model in TIMED:
+        for remedy in TIMED_REMEDIES:
+            print(json.dumps(timed(model, remedy)), flush=True)
+    print(json.dumps({"seconds": round(time.monotonic() - started, 1)}), flush=True)
+
+
 def timed(model, remedy):
-    """Milliseconds of a step: the median of eight, after four."""
+    """Milliseconds of a step: the median of eight, after four; and the peaks with this batch."""
     import gc
     import statistics
 
     import torch
 
     try:
-        job = Job(job_options(words_of(model, remedy)))
+        torch.cuda.reset_peak_memory_stats()
+        job = Job(job_options([*words_of(model, remedy), "--batch", str(TIMED[model])]))
+        job.kept = job.inputs()
         times = []
         for _ in range(12):
             torch.cuda.synchronize()
@@ -258,7 +276,8 @@ def timed(model, remedy):
             job.step()
             torch.cuda.synchronize()
             times.append(1000 * (time.perf_counter() - start))
-        row = {"model": model, "remedy": remedy, "step_ms": round(statistics.median(times[4:]), 1)}
+        row = {"model": model, "remedy": remedy, "batch": TIMED[model], "step_ms": round(statistics.median(times[4:]), 1)}
+        row["timed_peak_reserved_bytes"] = torch.cuda.max_memory_reserved()
     except Exception as e:
         row = {"model": model, "remedy": remedy, "error": str(e)[:300]}
     job = None
@@ -278,7 +297,8 @@ def compare(path):
             row = json.loads(line) if line.startswith("{") else {}
             if "peak_reserved_bytes" in row:
                 measured[row["model"], row["remedy"]] = row
-    print("| model | remedy | measured, GiB | predicted, GiB | saved, measured | saved, predicted | off by, points |\n|---|---|--:|--:|--:|--:|--:|")
+    print("| model | remedy | measured, GiB | predicted, GiB | saved, measured | saved, predicted | off by, points |")
+    print("|---|---|--:|--:|--:|--:|--:|")
     off = []
     for model in BASES:
         if (model, "") in measured:
@@ -289,8 +309,8 @@ def compare(path):
 def compare_model(model, measured):
     base = measured[model, ""]["peak_reserved_bytes"]
     job = [sys.executable, os.path.relpath(__file__), "job", *words_of(model)]
-    names = CASES[model].replace(" ", ",")
-    done = subprocess.run([os.environ.get("ULLAGE_BINARY", "ullage"), "fit", "--json", "--remedies", names, "--", *job], stdout=subprocess.PIPE, text=True, check=True)
+    fit = [os.environ.get("ULLAGE_BINARY", "ullage"), "fit", "--json", "--remedies", CASES[model].replace(" ", ",")]
+    done = subprocess.run([*fit, "--", *job], stdout=subprocess.PIPE, text=True, check=True)
     report = json.loads(done.stdout)
     expected, off = report["peak_reserved_bytes"], []
     print(f"| {model} | none | {base / GIB:.2f} | {expected / GIB:.2f} | | | |")
@@ -301,7 +321,8 @@ def compare_model(model, measured):
         saved = 100 * (1 - real["peak_reserved_bytes"] / base)
         told = 100 * (1 - remedy["peak_reserved_bytes"] / expected)
         off.append(told - saved)
-        print(f"| {model} | {remedy['name']} | {real['peak_reserved_bytes'] / GIB:.2f} | {remedy['peak_reserved_bytes'] / GIB:.2f} | {saved:.1f} % | {told:.1f} % | {told - saved:+.2f} |", flush=True)
+        peaks = f"{real['peak_reserved_bytes'] / GIB:.2f} | {remedy['peak_reserved_bytes'] / GIB:.2f}"
+        print(f"| {model} | {remedy['name']} | {peaks} | {saved:.1f} % | {told:.1f} % | {told - saved:+.2f} |", flush=True)
     return off
 
 
@@ -311,6 +332,8 @@ if __name__ == "__main__":
         run_job(rest)
     elif what == "measure":
         measure()
+    elif what == "times":
+        times()
     elif what == "compare" and len(rest) == 1:
         compare(rest[0])
     else:

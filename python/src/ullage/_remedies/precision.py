@@ -9,8 +9,11 @@ from torch.nn import Module
 from .remedy import Remedy
 
 
-def _current() -> torch.device:
-    return torch.device("cuda", torch.cuda.current_device())
+def _of(device: Any) -> Any:
+    """The device that cuda(device) means."""
+    if device is None or isinstance(device, int):
+        return torch.device("cuda", torch.cuda.current_device() if device is None else device)
+    return device
 
 
 class Autocast(Remedy):
@@ -68,7 +71,7 @@ class Convert(Remedy):
             return to(self, *args, **kwargs)
 
         def cuda(self: Module, device: Any = None) -> Any:
-            return self.to(_current() if device is None else torch.device("cuda", device) if isinstance(device, int) else device)
+            return self.to(_of(device))
 
         Module.to = converting  # type: ignore[method-assign]
         Module.cuda = cuda  # type: ignore[method-assign]
@@ -85,7 +88,7 @@ class Convert(Remedy):
             return to(self, *args, **kwargs)
 
         def cuda(self: torch.Tensor, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> torch.Tensor:
-            return self.to(_current() if device is None else torch.device("cuda", device) if isinstance(device, int) else device, non_blocking=non_blocking, **kwargs)
+            return self.to(_of(device), non_blocking=non_blocking, **kwargs)
 
         torch.Tensor.to = converting  # type: ignore[assignment,method-assign]
         torch.Tensor.cuda = cuda  # type: ignore[assignment,method-assign]
