@@ -15,6 +15,7 @@ import (
 // recordedJobs are the jobs of testdata/fit, with the share of bytes that must be requested
 // in the recorded order. ConvNeXt runs with channels innermost.
 var recordedJobs = map[string]float64{
+	"convnext_tiny-b300-adam":          0.98,
 	"gpt2-b30-adamw":                   1,
 	"llama-1b-b2-adamw-t1024-bf16":     1,
 	"resnet50-b64-adamw-i224-amp-bf16": 0.999,
