@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
@@ -222,8 +224,9 @@ func blockAt(tl *timeline.Timeline, live []int, addr uint64) int {
 // maxKeepers is how many keepers of a leak are named in its finding.
 const maxKeepers = 3
 
-// evidenceFor says what keeps the blocks of some sites, or "" if nothing is known to.
-func (r *KeptReport) evidenceFor(stacks []snapshot.StackID) string {
+// evidenceFor says what keeps the blocks of some sites, or "" if nothing is known to, and
+// the cause if what keeps most of them tells it.
+func (r *KeptReport) evidenceFor(stacks []snapshot.StackID) (text, cause string) {
 	bytes := make(map[int]int64)
 	all, named := int64(0), int64(0)
 	for i, n := range r.blocksOf(stacks) {
@@ -235,7 +238,7 @@ func (r *KeptReport) evidenceFor(stacks []snapshot.StackID) string {
 		}
 	}
 	if named == 0 {
-		return ""
+		return "", ""
 	}
 	order := slices.SortedFunc(maps.Keys(bytes), func(a, b int) int { return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b)) })
 	var parts []string
@@ -245,7 +248,10 @@ func (r *KeptReport) evidenceFor(stacks []snapshot.StackID) string {
 	if more := len(order) - maxKeepers; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("when the recording was written, %s of the %s from there were held by %s", units.FormatBytes(named), units.FormatBytes(all), strings.Join(parts, "; "))
+	if bytes[order[0]]*2 > all {
+		cause = r.Keepers[order[0]].cause()
+	}
+	return fmt.Sprintf("when the recording was written, %s of the %s from there were held by %s", units.FormatBytes(named), units.FormatBytes(all), strings.Join(parts, "; ")), cause
 }
 
 // blocksOf returns the blocks of some sites that are allocated at the end, each with
@@ -269,15 +275,56 @@ func (r *KeptReport) blocksOf(stacks []snapshot.StackID) map[int]int {
 	return found
 }
 
-// nameKeepers adds to the findings of leaks what kept their blocks at the end.
+// nameKeepers adds to the findings of leaks what kept their blocks at the end. Where it
+// tells the cause, that is the likeliest one.
 func (x *Explanation) nameKeepers() {
 	if x.Kept == nil {
 		return
 	}
 	for i, g := range x.Leaks.Growing { // each has the finding at its own place
-		if text := x.Kept.evidenceFor(g.Stacks); text != "" {
-			f := &x.Leaks.Findings[i]
-			f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), text)
+		text, cause := x.Kept.evidenceFor(g.Stacks)
+		if text == "" {
+			continue
+		}
+		f := &x.Leaks.Findings[i]
+		f.Evidence = slices.Insert(f.Evidence, min(1, len(f.Evidence)), text)
+		if cause != "" {
+			blame(f, cause)
 		}
 	}
 }
+
+// blame makes a cause a finding's first, and its remedy, if there is one, too.
+func blame(f *rules.Finding, cause string) {
+	f.Causes = append([]string{cause}, slices.DeleteFunc(slices.Clone(f.Causes), func(c string) bool { return c == cause })...)
+	do := causeRemedies[cause]
+	if do == "" || len(f.Remedies) == 0 {
+		return
+	}
+	first := f.Remedies[0] // what mending it brings is the same whatever the cause
+	first.Do = do
+	f.Remedies[0].Bytes, f.Remedies[0].Effect = 0, ""
+	f.Remedies = append([]rules.Remedy{first}, slices.DeleteFunc(f.Remedies, func(r rules.Remedy) bool { return r.Do == do })...)
+}
+
+// cause is the rule that a keeper's text stands for, or "" where it may be any.
+func (k *KeptBy) cause() string {
+	switch {
+	case k.Kind == "cycle":
+		return "leak/reference-cycle"
+	case strings.Contains(k.Where, "hook on "):
+		return "leak/hook-cache"
+	case strings.HasPrefix(k.Path, "lru_cache of "):
+		return "leak/cached-method"
+	case strings.HasPrefix(k.Path, "ctx."):
+		return "leak/tensor-on-ctx"
+	case strings.HasPrefix(k.Path, "Out["):
+		return "leak/notebook-out"
+	case strings.Contains(k.Where, ", kept by ") && !suspended.MatchString(k.Where):
+		return "leak/exception-frame"
+	}
+	return ""
+}
+
+// suspended matches variables that are kept by what is to be gone on with, not by an error.
+var suspended = regexp.MustCompile(`^local '[^']*' of (async )?(generator|coroutine) `)

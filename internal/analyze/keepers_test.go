@@ -116,6 +116,43 @@ func TestLeakNamesWhatKeepsIt(t *testing.T) {
 	}
 }
 
+func TestKeeperTellsTheCause(t *testing.T) {
+	for _, tt := range []struct {
+		k    KeptBy
+		want string
+	}{
+		{KeptBy{Path: "history[…]", Kind: "python"}, ""},
+		{KeptBy{Path: "Node.feat", Kind: "cycle", Where: "garbage, in a cycle of 2 Node"}, "leak/reference-cycle"},
+		{KeptBy{Path: "cache[…]", Where: "closure cell 'cache' of <lambda> at a.py:3, hook on net[2]"}, "leak/hook-cache"},
+		{KeptBy{Path: "Recorder.seen[…]", Where: "object of the hook on net[2]"}, "leak/hook-cache"},
+		{KeptBy{Path: "lru_cache of positions[…]"}, "leak/cached-method"},
+		{KeptBy{Path: "ctx.mine", Where: "ScaleBackward in graph of kept[…]"}, "leak/tensor-on-ctx"},
+		{KeptBy{Path: "Out[7]"}, "leak/notebook-out"},
+		{KeptBy{Path: "x", Where: "local 'x' of f() at a.py:3, kept by errors[…]"}, "leak/exception-frame"},
+		{KeptBy{Path: "x", Where: "local 'x' of generator f() at a.py:3, kept by loader"}, ""},
+		{KeptBy{Path: "x", Where: "local 'x' of async generator f() at a.py:3, kept by loader"}, ""},
+		{KeptBy{Path: "x", Where: "local 'x' of f() at a.py:3"}, ""},
+	} {
+		if got := tt.k.cause(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.k, got, tt.want)
+		}
+	}
+}
+
+func TestBlame(t *testing.T) {
+	const cause = "leak/reference-cycle"
+	f := rules.Finding{Causes: []string{"leak/hook-cache", cause}, Remedies: []rules.Remedy{
+		{Do: causeRemedies["leak/hook-cache"], Bytes: 7, Effect: "less"}, {Do: causeRemedies[cause]},
+	}}
+	blame(&f, cause)
+	want := rules.Finding{Causes: []string{cause, "leak/hook-cache"}, Remedies: []rules.Remedy{
+		{Do: causeRemedies[cause], Bytes: 7, Effect: "less"}, {Do: causeRemedies["leak/hook-cache"]},
+	}}
+	if !reflect.DeepEqual(f, want) {
+		t.Errorf("%+v", f)
+	}
+}
+
 func TestRedactCensus(t *testing.T) {
 	if RedactCensus(nil) != nil {
 		t.Error("a census out of nothing")

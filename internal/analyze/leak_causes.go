@@ -46,6 +46,9 @@ var causeRemedies = map[string]string{
 	"leak/step-outputs":         "move what is kept to the CPU, or bound it: deque(maxlen=N), or clear it each epoch",
 	"leak/recurrent-state":      "detach the state between steps: h = h.detach()",
 	"leak/reference-cycle":      "break the reference cycle (a weakref one way), or call gc.collect() every few steps",
+	"leak/cached-method":        "bound the cache with maxsize, or let it keep numbers or tensors on the CPU",
+	"leak/notebook-out":         "clear what the notebook keeps: %reset -f out, and end such cells in a semicolon",
+	"leak/tensor-on-ctx":        "hand the tensor to ctx.save_for_backward, which lets go of it after the backward pass",
 	"leak/exception-frame":      "do not store exceptions, or clear their frames: traceback.clear_frames(e.__traceback__)",
 }
 

@@ -49,9 +49,7 @@ func (h *sidecarHolders) census(device int) *analyze.Census {
 
 func (h *sidecarHolder) keeper() analyze.Keeper {
 	k := analyze.Keeper{Path: shortText(h.Path), Where: shortText(h.Where), Kind: shortText(h.Kind), Places: h.Places}
-	for _, name := range slices.Sorted(maps.Keys(h.SavedBy)) {
-		k.SavedBy = append(k.SavedBy, name)
-	}
+	k.SavedBy = slices.Sorted(maps.Keys(h.SavedBy))
 	slices.SortStableFunc(k.SavedBy, func(a, b string) int { return cmp.Compare(h.SavedBy[b], h.SavedBy[a]) })
 	for i, name := range k.SavedBy {
 		k.SavedBy[i] = shortText(name)

@@ -149,7 +149,7 @@ LEAKS = {  # name: what makes a step, and what the text of its holder has to mat
     "history": (history, r"graph of coach\.history\[…\] × \d+ .*saved by"),
     "running_total": (running_total, r"graph of sums\['loss'\] .*saved by"),
     "outputs_with_graphs": (outputs_with_graphs, r"graph of outputs\[…\] × \d+ .*saved by|^outputs\[…\]"),
-    "hook_in_a_closure": (hook_in_a_closure, r"store\[…\] × \d+ \(closure cell 'store' of <lambda> at holders_check\.py:\d+, hook on net\[2\]"),
+    "hook_in_a_closure": (hook_in_a_closure, r"store\[…\] × \d+ \(closure cell 'store' of <lambda> at .*, hook on net\[2\]"),
     "cycles": (cycles, r"Twin\.map.* \(garbage, in a cycle of 2 Twin\)"),
     "stored_errors": (stored_errors, r"local 'activation' of .*fails\(\).*kept by errors\[…\]"),
     "cached_results": (cached_results, r"lru_cache of positions"),
@@ -258,12 +258,13 @@ def run_all(ullage, folder):
     for name, (_, want) in LEAKS.items():
         begun = time.monotonic()
         seconds, kept, evidence = explained(ullage, folder, name)
-        named = [k for k in kept["keepers"] if re.search(want, text_of({**k, "where": k.get("where", ""), "saved_by": k.get("saved_by", [])}))]
+        named = [k for k in kept["keepers"] if re.search(want, text_of({"where": "", "saved_by": [], **k}))]
         share = sum(k["bytes"] for k in named) / kept["allocated_bytes"]
         right = bool(named) and share > 0.5
         good &= right
-        print(f"  {'ok' if right else 'WRONG':5} {name:20} {share:7.1%} of {kept['allocated_bytes'] >> 20} MiB is kept by"
-              f" {named[0]['path'] if named else [k['path'] for k in kept['keepers'][:3]]} (census {seconds} s, in all {time.monotonic() - begun:.0f} s)")
+        by = named[0]["path"] if named else [k["path"] for k in kept["keepers"][:3]]
+        print(f"  {'ok' if right else 'WRONG':5} {name:20} {share:7.1%} of {kept['allocated_bytes'] >> 20} MiB is kept by {by}"
+              f" (census {seconds} s, in all {time.monotonic() - begun:.0f} s)")
         print(f"        {evidence}")
     return good
 

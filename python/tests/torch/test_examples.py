@@ -21,6 +21,8 @@ EXAMPLES = (
     (["tensor-parallel/tensor_parallel.py", "2"], 0, ["rank 0 of 2      16.0 MiB         0.500", "rank 1 of 2      16.0 MiB         0.500"]),
     (["checkpointing-and-amp/compare.py"], 0, ["as it is", "checkpointed", "bfloat16 autocast", "both", "not counted"]),
     (["measure/measure.py"], 0, ["the first step: no memory of a CUDA device was used", "optimizer: "]),
+    (["holders/holders.py"], 0, ["predictions[…] × 5 (local 'predictions' of train() at", "monitor.seen[…] × 5", "Node.features × 5 (garbage, in a cycle of 2 Node)",
+                                 "optimizer.state['exp_avg'] of model[…].weight × 2", " KiB  model[0].weight (local 'model' of main()"]),
     (["release/release.py"], 0, ["256.00 KiB are still held:", "by probe.weight (local 'probe' of main()", "without the probe: all of it is free", "logits: freed 256 KiB"]),
     (["watch/watch.py"], 0, ["300 steps, and no memory of a GPU grew: there is no GPU"]),
     (["log-memory/log_memory.py"], 0, ['{"step": 9, "loss": ']),

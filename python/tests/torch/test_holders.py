@@ -1,18 +1,23 @@
 """Who holds which memory, on CPU tensors."""
 import asyncio
 import collections
+import contextlib
 import functools
 import gc
+import inspect
+import json
 import sys
 import threading
 import types
 import unittest
 import weakref
+from unittest import mock
 
 import torch
 from torch import nn
 
-from ullage._holders import find
+from ullage._companion import dump
+from ullage._holders import census, find, survey
 
 torch.set_num_threads(1)
 TELLS = hasattr(torch._C._autograd.SavedTensor, "data")  # torch says what a node of autograd saved
@@ -151,7 +156,8 @@ class Names(Case):
         history = [big() for _ in range(300)]
         holder, = found()
         self.assertEqual((holder.path, holder.places, len(holder.storages), holder.size_bytes), ("history[…]", 300, 300, 300 * 4 * SIZE))
-        self.assertRegex(str(holder), r"^history\[…\] × 300 \(local 'history' of .*test_places_of_one_container\(\) at test_holders\.py:\d+\)$")
+        where = r"\(local 'history' of .*test_places_of_one_container\(\) at test_holders\.py:\d+\)$"
+        self.assertRegex(str(holder), r"^history\[…\] × 300 " + where)
         self.assertEqual(len({s.address for s in holder.storages}), len(history))
 
     def test_what_differs_only_is_left_open(self):
@@ -389,7 +395,8 @@ class Modules(Case):
         net = self.model()
         net.register_buffer("table", big())
         params = list(net.parameters())
-        self.assertEqual({h.path: h.places for h in found(min_bytes=20000)}, {"net.body[…].weight": 3, "net.head.out.weight": 1, "net.table": 1})
+        places = {h.path: h.places for h in found(min_bytes=20000)}
+        self.assertEqual(places, {"net.body[…].weight": 3, "net.head.out.weight": 1, "net.table": 1})
         del params
 
     def test_gradients_and_optimizer_state(self):
@@ -400,7 +407,8 @@ class Modules(Case):
         holders = {h.path: h.kind for h in found(min_bytes=20000)}
         self.assertEqual(holders, {
             "net.body[…].weight": "python", "net.head.out.weight": "python", "net.body[1].weight.grad": "grad",
-            "optimizer.state['exp_avg'] of net.body[1].weight": "optimizer", "optimizer.state['exp_avg_sq'] of net.body[1].weight": "optimizer"})
+            "optimizer.state['exp_avg'] of net.body[1].weight": "optimizer",
+            "optimizer.state['exp_avg_sq'] of net.body[1].weight": "optimizer"})
 
     def test_optimizer_alone(self):
         net = self.model()
@@ -759,6 +767,66 @@ class Limits(Case):
         self.assertEqual(text[0], "58.59 KiB in 3 storages, by what holds them:")
         self.assertRegex(text[1], r"^ +58\.59 KiB  history\[…\] × 3 \(local 'history' of ")
         del history
+
+
+def self_graph():
+    return (wide(50).requires_grad_() * 1).square().sum()
+
+
+class Census(Case):
+    """What stands in the file beside a recording."""
+
+    def take(self, **options):
+        taken = census.take(torch, wanted=lambda memory: memory.size_bytes >= 4 * SIZE, **options)
+        return json.loads(json.dumps(taken))
+
+    def test_rows(self):
+        history = [self_graph(), self_graph()]
+        box = {"k": big()}
+        taken = self.take()
+        self.assertTrue(taken["complete"])
+        rows = {row["path"]: row for row in taken["list"]}
+        self.assertEqual(rows["box['k']"]["addresses"], [hex(box["k"].data_ptr())])
+        self.assertEqual((rows["box['k']"]["device"], rows["box['k']"]["storages"], rows["box['k']"]["size_bytes"]), (0, 1, 4 * SIZE))
+        if TELLS:
+            row = rows["graph of history[…]"]
+            self.assertEqual((row["kind"], row["places"]), ("graph", 2))
+            self.assertEqual(row["saved_by"], {"PowBackward0": 8 * SIZE, "AccumulateGrad": 8 * SIZE})
+        del history
+
+    def test_lists_are_bounded(self):
+        kept = {f"name {chr(97 + n)}": torch.zeros(SIZE + 100 * n) for n in range(5)}
+        with mock.patch.object(census, "MAX_HOLDERS", 2), mock.patch.object(census, "MAX_STORAGES", 1):
+            taken = self.take()
+        self.assertEqual([row["path"] for row in taken["list"]], ["kept['name e']", "kept['name d']"])
+        self.assertEqual([len(row["addresses"]) for row in taken["list"]], [1, 0])
+        self.assertEqual(taken["unlisted_bytes"], 4 * (3 * SIZE + 300))
+        del kept
+
+    def test_never_raises(self):
+        taken = census.take(types.SimpleNamespace())
+        self.assertEqual((taken["complete"], taken["list"]), (False, []))
+        self.assertIn("AttributeError", taken["problem"])
+
+        def near_the_end(n):
+            return census.take(torch) if n == 0 else near_the_end(n - 1)
+
+        room, problems = sys.getrecursionlimit() - len(inspect.stack()), []
+        for left in range(-2, 30):
+            with contextlib.suppress(RecursionError):  # of the test's own function
+                problems.append(near_the_end(room - left).get("problem", ""))
+        self.assertTrue(any("RecursionError" in p for p in problems), problems)
+
+    def test_a_limit_of_objects(self):
+        kept = [[] for _ in range(10_000)]
+        kept[-1].append([big()])
+        taken = self.take(limits=survey.Limits(seconds=60, objects=100))
+        self.assertFalse(taken["complete"])
+        self.assertEqual(len(taken["notes"]), 1)
+        del kept
+
+    def test_beside_a_recording(self):
+        self.assertEqual(dump.describe(torch, "snap", {}, "run", 1)["holders"]["complete"], True)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ def holders(*, min_bytes: int = 1 << 20, device: Any = None, obj: Any = None, ma
     """Says through which names, objects and graphs Python holds the memory of tensors.
 
     min_bytes: storages smaller than this are left out.
-    device: "cuda:0", a torch.device, or the number of a GPU; by default all devices other than the CPU, or the CPU if no tensor is elsewhere.
+    device: "cuda:0", a torch.device, or the number of a GPU; by default all but the CPU, or the CPU if no tensor is elsewhere.
     obj: a tensor or any other object: all that refers to it is named, instead.
     max_seconds: of the search; what it did not reach by then is left out, and the result says so (complete is False).
 
-    Nothing is computed, allocated or changed. Raises ValueError for a device that torch does not know. See docs/python/holders.md.
+    Nothing is computed, allocated or changed. Raises RuntimeError for a device that torch does not know. See docs/python/holders.md.
     """
     torch = sys.modules.get("torch")
     if torch is None:
@@ -98,7 +98,8 @@ def notes(survey: Survey) -> list[str]:
     """What a survey could not see, in words."""
     found = []
     if not survey.complete:
-        found.append(f"the search ended after {survey.clock.elapsed():.1f} s and {survey.clock.objects:,} objects, before it had looked at all")
+        clock = survey.clock
+        found.append(f"the search ended after {clock.elapsed():.1f} s and {clock.objects:,} objects, before it had looked at all")
     if survey.graph.nodes and not survey.graph.tells:
         found.append(f"{len(survey.graph.nodes):,} nodes of autograd are held; what they saved is told by PyTorch 2.4 and newer only")
     return found

@@ -130,7 +130,8 @@ def own_arguments() -> Iterator[Any]:
         code = frame.f_code
         if origin.is_own(code.co_filename):
             named = code.co_argcount + code.co_kwonlyargcount
-            gathered = code.co_varnames[named:named + bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)]
+            stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+            gathered = code.co_varnames[named:named + stars]
             yield from (value for name, value in frames.variables(frame) if name in gathered)
         frame = frame.f_back
 

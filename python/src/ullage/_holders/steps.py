@@ -11,7 +11,8 @@ class Step(NamedTuple):
     instance's own), child (of a module: name or number), item and index (key), element, key, cached (by functools.lru_cache),
     class, cells (a function's closure) and contents (of a cell), defaults, kwdefaults and namespace (a function's globals), frame
     and next (of a traceback), variable (of a frame or generator), state (of an optimizer, with the parameter as key), grad,
-    node (of autograd), saved (by a node), pass (to the frame of a generator or its like: name), gap (steps left out), inside (a way that has no name).
+    node (of autograd), saved (by a node), pass (to the frame of a generator or its like: name), gap (steps
+    left out), inside (a way that has no name).
     """
 
     kind: str

@@ -2,18 +2,20 @@
 
 Going on from a whole level of objects at a time is left to gc.get_referents, which asks each object's own C function and runs
 no code of the program; a Python loop that kept the parent of each of millions of objects would take several times as long.
-The parents are found afterwards, and only for the objects that matter, by going through the levels again from the last.
+The parents are found afterwards, and only for the objects that matter: it is known which objects of a level have been gone on
+from together, so few have to be asked again.
 
 Objects of some kinds wait until all that is reached otherwise has been: a parameter is to be named by its module rather than
 by the optimizer, and by either rather than by a class, a traceback or a library. Their ranks are below.
 """
 from __future__ import annotations
 
+import bisect
 import gc
 import itertools
 import sys
 import time
-from typing import Any, Callable, Iterable, Mapping, Optional
+from typing import Any, Callable, Iterable, Mapping, Optional, Tuple
 
 from . import kinds
 from .steps import Link, Step
@@ -22,6 +24,7 @@ from .steps import Link, Step
 USER, OPTIMIZER, EXCEPTION, LAST_ERROR, CLASS, GRAPH, LIBRARY_FRAME, LIBRARY, NATIVE, CYCLE = range(10)
 _RANK_OF_KIND = {kinds.OPTIMIZER: OPTIMIZER, kinds.EXCEPTION: EXCEPTION, kinds.CLASS: CLASS}
 _ENDS_EARLY = frozenset({USER, OPTIMIZER, EXCEPTION, LAST_ERROR, CLASS, LIBRARY_FRAME, LIBRARY})  # when all that is missing was reached
+Chunk = Tuple[int, int]  # of objects that were gone on from together: level, and number within it
 CHUNK = 2048  # objects that are gone on from at a time
 DEEP = 200  # levels
 
@@ -66,8 +69,9 @@ class Walk:
         self.missing: set[int] = set()  # walking the program's own objects ends when all of these are reached
         self._levels: list[list[Any]] = []
         self._before: list[int] = []  # of each level, the one from which it was reached
-        self._found_at: dict[int, int] = {}  # id: the level from which it was reached, for what could not be told from its own
-        self._waiting: dict[int, list[tuple[Any, Optional[Link]]]] = {}  # rank: objects, and the links of those that were not reached before
+        self._ends: list[list[int]] = []  # of each level, how long the next one was after each chunk
+        self._found_at: dict[int, Chunk] = {}  # id: whence it was reached, for what is of a kind that matters
+        self._waiting: dict[int, list[tuple[Any, Optional[Link]]]] = {}  # rank: objects, with links where they are new
         self._suppliers: dict[int, Callable[[], Iterable[tuple[Any, Link]]]] = {}  # rank: what gives further roots of it
         self._next: list[Any] = []  # being filled for the next level
         self._remembered = 0  # levels of which all is in seen
@@ -85,7 +89,7 @@ class Walk:
             self._waiting.setdefault(max(rank, _RANK_OF_KIND.get(kind, rank)), []).append((obj, link))
 
     def _reach(self, obj: Any, link: Optional[Link]) -> bool:
-        """Makes an object that has waited one that is reached; link is None if it was reached before it waited. False if there is nothing to do."""
+        """Makes an object that has waited one that is reached; link is None if it was before. False if there is nothing to do."""
         if link is None:
             self._note(obj, self.kinds[type(obj)])
             return True
@@ -150,21 +154,25 @@ class Walk:
         """Keeps a level that is reached and not gone on from, so that the ways to it are found."""
         self._levels.append(level)
         self._before.append(before)
+        self._ends.append([])
 
     def _go_on(self, level: list[Any], index: int) -> list[Any]:
         self._next = []
+        ends: list[int] = []
+        self._ends.append(ends)
         for obj in level:
             expand = self._expand.get(self.kinds[type(obj)])
             if expand is not None:
                 expand(self, obj)
         for start in range(0, len(level), CHUNK):
             chunk = level[start:start + CHUNK]
-            self._take(gc.get_referents(*chunk), index)
+            self._take(gc.get_referents(*chunk), (index, start // CHUNK))
+            ends.append(len(self._next))
             if self.clock.check(len(chunk)):
                 break
         return self._next
 
-    def _take(self, referents: list[Any], index: int) -> None:
+    def _take(self, referents: list[Any], at: Chunk) -> None:
         """Adds to the next level, or to a later rank, what of these is new.
 
         What has one reference is reached by that one only, and need not be remembered: most objects are such, and remembering
@@ -179,7 +187,7 @@ class Walk:
         fresh = [o for o, count in zip(tracked, counts) if (id(o) not in seen if count <= single else shared.pop(id(o), None) is not None)]
         seen.update([id(o) for o, count in zip(tracked, counts) if count > single])
         found = list(map(self.kinds.__getitem__, map(type, fresh)))
-        self._next += self._sort(fresh, found, index) if any(found) else fresh
+        self._next += self._sort(fresh, found, at) if any(found) else fresh
 
     def count_as_single(self, obj_in_list: list[Any]) -> None:
         """Tells the walk how many references an object has that only one other refers to; obj_in_list holds such a one."""
@@ -187,7 +195,7 @@ class Walk:
         tracked = list(itertools.compress(referents, map(gc.is_tracked, referents)))
         self._single = list(map(sys.getrefcount, tracked))[0]
 
-    def _sort(self, fresh: list[Any], found: list[int], index: int) -> list[Any]:
+    def _sort(self, fresh: list[Any], found: list[int], at: Chunk) -> list[Any]:
         """Notes objects of the kinds that matter, lets wait what has to, and returns the others."""
         now = []
         for obj, kind in zip(fresh, found):
@@ -196,7 +204,7 @@ class Walk:
             rank = _RANK_OF_KIND.get(kind, 0)
             if kind != kinds.PLAIN:
                 self.seen.add(id(obj))
-                self._found_at[id(obj)] = index
+                self._found_at[id(obj)] = at
             if rank > self._now:
                 self._waiting.setdefault(rank, []).append((obj, None))
                 continue
@@ -226,20 +234,18 @@ class Walk:
 
     def find_ways(self, targets: Iterable[Any]) -> dict[int, tuple[Any, Any]]:
         """Of all objects on the ways to these, by id, the object and its parent. What has a link is not in it."""
-        wanted: dict[int, set[int]] = {}  # level: ids of what was reached from it
+        wanted: dict[Chunk, set[int]] = {}  # chunk: ids of what was reached from it
         parents: dict[int, tuple[Any, Any]] = {}
         asked: set[int] = set()
         for target in targets:
-            self._want(target, -1, wanted, asked)
-        while wanted and not self.clock.check():  # once; again where what C++ holds was explained by what was reached later
-            for index in range(max(wanted), -1, -1):
-                ids = wanted.pop(index, None)
-                if ids:
-                    self._find_parents(index, ids, parents, wanted, asked)
+            self._want(target, None, wanted, asked)
+        while wanted and not self.clock.check():
+            at, ids = wanted.popitem()
+            self._find_parents(at, ids, parents, wanted, asked)
         return parents
 
-    def _want(self, obj: Any, before: int, wanted: dict[int, set[int]], asked: set[int]) -> None:
-        """Has the parent of an object looked for in the level from which it was reached; of links, those of what they begin at."""
+    def _want(self, obj: Any, at: Optional[Chunk], wanted: dict[Chunk, set[int]], asked: set[int]) -> None:
+        """Has the parent of an object looked for where it was reached from; of links, those of what they begin at."""
         waiting = [obj]
         while waiting:
             obj = waiting.pop()
@@ -249,49 +255,48 @@ class Walk:
             links = [link for link in (self.links.get(id(obj)), self.explained.get(id(obj))) if link is not None]
             if links:
                 waiting += [link.parent for link in links]
-                before = -1
+                at = None
                 continue
-            level = self._found_at.get(id(obj), before)
-            if level >= 0:
-                wanted.setdefault(level, set()).add(id(obj))
+            found_at = self._found_at.get(id(obj), at)
+            if found_at is not None:
+                wanted.setdefault(found_at, set()).add(id(obj))
 
-    def note_levels(self, objects: Iterable[Any]) -> None:
-        """Makes ready to find the ways to objects of whatever kind."""
-        left = {id(o) for o in objects}.difference(self._found_at, self.links)
-        for index, level in enumerate(self._levels):
-            here = left.intersection(map(id, level))
-            self._found_at.update((key, self._before[index]) for key in here if self._before[index] >= 0)
-            left -= here
+    def _reached_from(self, index: int, position: int) -> Optional[Chunk]:
+        """The chunk from which the object at a place of a level was reached, or None for a root."""
+        before = self._before[index]
+        return (before, bisect.bisect_right(self._ends[before], position)) if before >= 0 else None
 
-    def _find_parents(self, index: int, ids: set[int], parents: dict[int, tuple[Any, Any]], wanted: dict[int, set[int]],
+    def _find_parents(self, at: Chunk, ids: set[int], parents: dict[int, tuple[Any, Any]], wanted: dict[Chunk, set[int]],
                       asked: set[int]) -> None:
-        for parent, referents in referrers(self._levels[index], ids):
+        index, start = at[0], at[1] * CHUNK
+        for position, parent in enumerate(self._levels[index][start:start + CHUNK], start):
+            referents = gc.get_referents(parent)
             hits = ids.intersection(map(id, referents))
             if not hits:
                 continue
             ids -= hits
             parents.update((id(child), (child, parent)) for child in referents if id(child) in hits)
-            self._want(parent, self._before[index], wanted, asked)
+            self._want(parent, self._reached_from(index, position), wanted, asked)
             if not ids:
                 return
 
+    def note_levels(self, objects: Iterable[Any]) -> None:
+        """Makes ready to find the ways to objects of whatever kind."""
+        left = {id(o) for o in objects}.difference(self._found_at, self.links)
+        for index, level in enumerate(self._levels):
+            for position, obj in enumerate(level):
+                if id(obj) in left:
+                    left.discard(id(obj))
+                    at = self._reached_from(index, position)
+                    if at is not None:
+                        self._found_at[id(obj)] = at
+
     def all_referrers(self, ids: set[int]) -> list[Any]:
         """All objects walked over which refer to one of these."""
-        return [parent for level in self._levels for parent, _ in referrers(level, ids)]
-
-
-def referrers(objects: list[Any], ids: set[int]) -> Iterable[tuple[Any, list[Any]]]:
-    """Those of objects which refer to one of ids, with what they refer to, in order. ids may lose members between two."""
-    for start in range(0, len(objects), CHUNK // 8):
-        chunk = objects[start:start + CHUNK // 8]
-        if ids.isdisjoint(map(id, gc.get_referents(*chunk))):
-            continue
-        for obj in chunk:
-            found = gc.get_referents(obj)
-            if not ids.isdisjoint(map(id, found)):
-                yield obj, found
-
-
-def plain_link(parent: Optional[object], kind: str, name: str = "", key: Any = None) -> Link:
-    """A link of one step."""
-    return Link(parent, Step(kind, name, key))
+        found = []
+        for level in self._levels:
+            for start in range(0, len(level), CHUNK):
+                chunk = level[start:start + CHUNK]
+                if not ids.isdisjoint(map(id, gc.get_referents(*chunk))):
+                    found += [obj for obj in chunk if not ids.isdisjoint(map(id, gc.get_referents(obj)))]
+        return found
