@@ -144,6 +144,8 @@ func (rd *reader) row(line []byte) error {
 		return json.Unmarshal(line, rd.t.End)
 	case "group", "comm", "held":
 		return rd.ranks(name, line)
+	case "remedy":
+		return rd.applied(line)
 	}
 	var r row
 	kind, isEvent := eventKinds[name]

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 # Public name: the module that has it. What a static checker needs to know of them stands in __init__.pyi.
 _PUBLIC: dict[str, str] = {
     "__version__": "._version",
+    "Fit": "._fit.ask",
+    "fit": "._fit.ask",
+    "FitError": "._fit.ask",
     "Growth": "._leaks.growth",
     "GrowthWarning": "._leaks.growth",
     "Holder": "._holders.result",

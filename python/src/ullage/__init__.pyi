@@ -2,6 +2,7 @@ from ._version import __version__ as __version__
 from ._holders.find import holders as holders
 from ._holders.result import Holder as Holder
 from ._holders.result import Holders as Holders
+from ._fit.ask import Fit as Fit, FitError as FitError, fit as fit
 from ._leaks.growth import Growth as Growth
 from ._leaks.growth import GrowthWarning as GrowthWarning
 from ._leaks.release import Release as Release

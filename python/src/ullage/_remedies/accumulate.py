@@ -20,10 +20,10 @@ class Accumulate(Remedy):
 
     def install(self) -> None:
         """Has every optimizer that is made pass by, and the clearing of a module's gradients."""
-        init, zero_module, accumulate = Optimizer.__init__, Module.zero_grad, self
+        patch, zero_module, accumulate = Optimizer._patch_step_function, Module.zero_grad, self
 
-        def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
-            init(self, *args, **kwargs)
+        def _patch_step_function(self: Optimizer) -> None:  # which both __init__ and __setstate__ call
+            patch(self)
             accumulate._slow_down(self)
 
         def zero_grad(self: Module, set_to_none: bool = True) -> None:
@@ -31,7 +31,7 @@ class Accumulate(Remedy):
                 return
             zero_module(self, set_to_none)
 
-        Optimizer.__init__ = __init__  # type: ignore[method-assign]
+        Optimizer._patch_step_function = _patch_step_function  # type: ignore[method-assign]
         Module.zero_grad = zero_grad  # type: ignore[method-assign]
 
     def _is_between(self) -> bool:

@@ -72,7 +72,7 @@ def repeated_blocks(module: Module) -> Iterator[Module]:
         if not isinstance(child, _CONTAINERS):
             yield from repeated_blocks(child)
             continue
-        members = [m for m in child.children() if not isinstance(m, _CONTAINERS)]
+        members = [m for m in child.children() if _is_whole(m)]
         count = Counter(type(m) for m in members)
         blocks = [m for m in members if count[type(m)] > 1 and sum(1 for _ in m.children()) > 1]
         yield from blocks
@@ -80,6 +80,13 @@ def repeated_blocks(module: Module) -> Iterator[Module]:
         for i, m in enumerate(c for c in child.children() if c not in blocks):
             inner.add_module(str(i), m)
         yield from repeated_blocks(inner)
+
+
+def _is_whole(module: Module) -> bool:
+    """Whether a module can be a block: not a list, nor a stage made of blocks, but perhaps a Sequential of plain layers."""
+    if not isinstance(module, _CONTAINERS):
+        return True
+    return isinstance(module, Sequential) and not any(next(m.children(), None) for m in module)
 
 
 def _recompute(block: Module) -> None:

@@ -95,14 +95,14 @@ class Replace(Remedy):
 
     def install(self) -> None:
         """Has every optimizer that is made pass by."""
-        init, replace = Optimizer.__init__, self
+        patch, replace = Optimizer._patch_step_function, self
 
-        def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
-            init(self, *args, **kwargs)
+        def _patch_step_function(self: Optimizer) -> None:  # which both __init__ and __setstate__ call
+            patch(self)
             if not replace._making:
                 replace._stand_in(self)
 
-        Optimizer.__init__ = __init__  # type: ignore[method-assign]
+        Optimizer._patch_step_function = _patch_step_function  # type: ignore[method-assign]
 
     def _stand_in(self, optimizer: Optimizer) -> None:
         other: list[Optimizer] = []  # made at the first step: groups may be added until then
