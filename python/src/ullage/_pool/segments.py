@@ -67,13 +67,18 @@ class Segments:
         self._runtime = runtime
         self._lock = threading.RLock()  # collecting garbage within can come back here
         self._callback = _SIGNATURE(self._take)
+        self._allocator: Any = None
 
     def allocator(self) -> Any:
-        """What torch.cuda.MemPool takes as its allocator. This object has to live as long as the pool's segments do."""
+        """What torch.cuda.MemPool takes as its allocator. This object has to live as long as the pool's segments do.
+
+        So has the allocator, which PyTorch asks to free segments after it has given their pool up.
+        """
         import torch
 
         take = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
-        return torch._C._cuda_customAllocator(take, self._runtime.free_address)
+        self._allocator = torch._C._cuda_customAllocator(take, self._runtime.free_address)
+        return self._allocator
 
     def _take(self, size: int, device: int, stream: Any) -> Optional[int]:
         with self._lock:
