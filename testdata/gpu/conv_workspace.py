@@ -13,9 +13,11 @@ it stops: the kinds of cases take turns by the shares of time given to them.
 from __future__ import annotations
 
 import functools
+import glob
 import gzip
 import itertools
 import json
+import lzma
 import os
 import random
 import subprocess
@@ -120,13 +122,14 @@ def conv_case(rec, mode, layout, n, c, h, w, k, r, s, stride, pad, dilation, gro
     torch.backends.cudnn.allow_tf32 = mode != "f32"
     nhwc = layout == "nhwc"
     p = [mode, layout, n, c, h, w, k, r, s, stride, pad, dilation, groups]
-    args = ([stride, stride], [pad, pad], [dilation, dilation], False, [0, 0], groups)
+    pads = [pad if q > 1 or r == s else 0 for q in (r, s)]  # a kernel of 1 in one direction has padding in the other
+    args = ([stride, stride], pads, [dilation, dilation], False, [0, 0], groups)
     try:
         x, wt = empty(n, c, h, w, dtype=dtype, nhwc=nhwc), empty(k, c // groups, r, s, dtype=dtype, nhwc=nhwc)
         y = None
         if "f" in what:
             y = rec.run("conv", ["f", *p], lambda: aten.convolution(x, wt, None, *args))
-        ho, wo = ((i + 2 * pad - dilation * (q - 1) - 1) // stride + 1 for i, q in ((h, r), (w, s)))
+        ho, wo = ((i + 2 * b - dilation * (q - 1) - 1) // stride + 1 for i, q, b in ((h, r, pads[0]), (w, s, pads[1])))
         y = empty(n, k, ho, wo, dtype=dtype, nhwc=nhwc) if y is None else y
         for d, mask in (("d", [True, False, False]), ("w", [False, True, False]), ("b", [True, True, True])):
             if d in what:
@@ -199,6 +202,40 @@ def channels_last_cases(rec, rng):
             if affordable(n, c, h, w, k, r, s, stride, groups):
                 conv_case(rec, mode, "nhwc", n, *layer)
                 yield
+
+
+def measured_already():
+    """Returns the layers that are in the files beside this one, with their batches."""
+    have = set()
+    for path in glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators-h200*.jsonl.xz")):
+        with lzma.open(path, "rt") as f:
+            have.update(tuple(json.loads(line)[1][1:]) for line in f if line.startswith('["conv",'))
+    return have
+
+
+def other_models(rec, rng):
+    """The layers of the models in model_layers.jsonl.xz: first as they train at 86 by 86 and under autocast at 224, most used models first."""
+    with lzma.open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "model_layers.jsonl.xz"), "rt") as f:
+        models = [json.loads(line) for line in f]
+    sized = {(name, image): found for name, image, found in models}
+    fixed = [m for m in models if m[1] == 224 and (m[0], 86) not in sized]
+    embeddings = [m for m in fixed if len(m[2]) <= 3]  # of vision transformers: a few layers, in all batches
+    rest = [m for m in fixed if len(m[2]) > 3]
+    cnns = [m for m in models if m[1] == 86]
+    most = [part for name, image, found in cnns for part in ((found, "tf32", (100, 200, 300, 400, 500)), (sized.get((name, 224), []), "bf16", (64,)))]
+    plan = [(m[2], mode, batches) for m in embeddings for mode, batches in (("tf32", (20, 40, 60, 64, 80, 100)), ("bf16", (64,)))] + most[:120]
+    plan += [(m[2], mode, batches) for m in rest for mode, batches in (("bf16", (64,)), ("tf32", (20, 40, 60, 80, 100)))] + most[120:]
+    plan += [(found, "tf32", (64,)) for name, image, found in models if image == 224] + [(m[2], "tf32", (20, 40, 60, 64, 80)) for m in cnns]
+    have = measured_already()
+    for found, mode, batches in plan:
+        for last, *layer in found:
+            for n in batches:
+                case = (mode, "nhwc" if last else "nchw", n, *layer)
+                c, h, w, k, r, s, stride, _, _, groups = layer
+                if case not in have and affordable(n, c, h, w, k, r, s, stride, groups):
+                    have.add(case)
+                    conv_case(rec, *case)
+                    yield
 
 
 CHANNELS = (1, 3, 4, 8, 12, 16, 24, 32, 40, 48, 64, 72, 80, 96, 112, 120, 128, 144, 160, 192, 224, 240, 256, 320, 384, 400, 480, 512, 576, 640, 672, 768, 896, 960, 1024, 1152, 1280, 1536, 2048)
@@ -546,14 +583,14 @@ def main():
     end = time.monotonic() + seconds
     rng = random.Random(int(os.environ.get("SEED", "20")))
     rec = Recorder(out)
-    if CUDA.type == "cuda":
+    if CUDA.type == "cuda" and not sys.argv[3:]:
         context(rec)
     jobs = (100, 200, 300, 400, 500)
     # (share of time, what)
     kinds = [(30, layer_cases(rec, rng, 86, jobs, ("tf32",))), (8, layer_cases(rec, rng, 224, (64,), ("bf16", "f16", "tf32"))), (8, layer_cases(rec, rng, 224, (1, 8, 16, 32, 128, 256), ("bf16", "tf32"))),
              (5, layer_cases(rec, rng, 86, (16, 64, 128, 600), ("bf16", "tf32"))), (5, layer_cases(rec, rng, 32, (64, 128, 256, 512), ("tf32", "bf16"))), (4, layer_cases(rec, rng, 224, (32, 64), ("bf16", "tf32"), "nhwc")),
              (14, random_cases(rec, rng, ("tf32", "tf32", "bf16"), ("nchw",))), (8, random_cases(rec, rng, ("tf32", "bf16", "f16", "f32"), ("nchw", "nhwc"))), (8, scaling_cases(rec, rng)), (2, combined_cases(rec, rng)),
-             (3, other_conv_cases(rec, rng)), (8, channels_last_cases(rec, rng)), (8, autocast_cases(rec, rng))]
+             (3, other_conv_cases(rec, rng)), (8, channels_last_cases(rec, rng)), (8, autocast_cases(rec, rng)), (40, other_models(rec, rng))]
     kinds += [(3, f(rec, rng)) for f in (reductions, sorts, embeddings, norms, losses, products, attention, recurrent, optimizers)]
     if wanted := sys.argv[3:]:
         kinds = [(share, cases) for share, cases in kinds if cases.__name__ in wanted]
