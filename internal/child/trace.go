@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -92,6 +93,27 @@ func (s *TraceSession) Traces() []string {
 func (s *TraceSession) Launched() bool {
 	_, err := os.Stat(filepath.Join(s.dir, "launched"))
 	return err == nil
+}
+
+// Messages returns how many objects the ranks have sent to each other.
+func (s *TraceSession) Messages() int {
+	files, _ := filepath.Glob(filepath.Join(s.dir, "message-*"))
+	return len(files)
+}
+
+// Missing returns the ranks that ended because of a message that was not there yet, and
+// which.
+func (s *TraceSession) Missing() map[int]string {
+	files, _ := filepath.Glob(filepath.Join(s.dir, "missing-*"))
+	missing := map[int]string{}
+	for _, name := range files {
+		text, err := readSmall(name)
+		rank, wrong := strconv.Atoi(strings.TrimPrefix(filepath.Base(name), "missing-"))
+		if err == nil && wrong == nil {
+			missing[rank] = string(text)
+		}
+	}
+	return missing
 }
 
 // TraceProblem is why a process could not be traced.

@@ -99,17 +99,41 @@ func rankEnviron(environ []string, rank, ranks int) []string {
 
 // runRanks runs the program once for each rank that is to be traced, one after the other:
 // together they would need the memory and the time of all of them. A launcher (torchrun,
-// torch.multiprocessing) starts those ranks itself.
+// torch.multiprocessing) starts those ranks itself. A rank that needs what another sends
+// only later runs again, in the opposite order, for as long as that helps.
 func (r *fitter) runRanks(ctx context.Context, session *child.TraceSession) (code int, err error) {
-	for i, rank := range r.starts() {
-		if code, err = r.start(ctx, session, rank); err != nil || code != 0 {
-			return code, err
+	ranks, sent := r.starts(), -1
+	for len(ranks) > 0 && sent != session.Messages() {
+		sent = session.Messages()
+		for i, rank := range ranks {
+			if code, err = r.start(ctx, session, rank); err != nil || code != 0 {
+				return code, err
+			}
+			if i == 0 && (session.Launched() || len(session.Missing()) == 0 && !r.joined(ctx, session)) {
+				return code, missingMessage(session)
+			}
 		}
-		if i == 0 && (session.Launched() || !r.joined(ctx, session)) {
-			break
+		ranks = ranksThatMiss(session, ranks)
+	}
+	return code, missingMessage(session)
+}
+
+// ranksThatMiss returns those of ranks that another's message did not reach, backwards.
+func ranksThatMiss(session *child.TraceSession, ranks []int) (again []int) {
+	missing := session.Missing()
+	for _, rank := range slices.Backward(ranks) {
+		if _, ok := missing[rank]; ok {
+			again = append(again, rank)
 		}
 	}
-	return code, nil
+	return again
+}
+
+func missingMessage(session *child.TraceSession) error {
+	for _, text := range session.Missing() {
+		return errors.New(text)
+	}
+	return nil
 }
 
 // joined tells whether what has run so far is part of a job of ranks.

@@ -103,9 +103,6 @@ func (p *Prediction) bound() {
 	rest := p.unknown()
 	p.Safe += rest
 	p.margin("what the model does not know", rest)
-	held := p.Job.Trace.Ranks.HeldBytes
-	p.Safe += held
-	p.margin("buffers of reductions that NCCL may let go of a step later", held)
 }
 
 func (p *Prediction) margin(text string, bytes int64) {

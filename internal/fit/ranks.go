@@ -10,7 +10,7 @@ type Ranks struct {
 	Joined    bool           // the process made the job's process group
 	Backend   string         // of the process group, as "nccl"
 	Comms     []Communicator // that NCCL made, in the order of their first use
-	HeldBytes int64          // of buffers that NCCL may hold for a step after they were dropped
+	HeldBytes int64          // of DDP's first buckets, which NCCL holds for a step after they were dropped
 }
 
 // Communicator is a group of ranks that talk by NCCL.

@@ -66,6 +66,9 @@ func (p *page) fitRankNotes(v *Fitting) {
 		p.text(2, fmt.Sprintf("The context holds %s for NCCL, with %s: measured with a communicator of one rank on an H200, and assumed for further ones and other cards.",
 			units.FormatBytes(j.Profile.Context.NCCL(n)), units.FormatPlural(n, "communicator", "communicators")))
 	}
+	if held := j.Trace.Ranks.HeldBytes; held > 0 {
+		p.text(2, fmt.Sprintf("NCCL mostly holds DDP's first buckets, %s, through the second step; they are in these figures.", units.FormatBytes(held)))
+	}
 	for i := range v.Ranks {
 		for _, u := range v.Ranks[i].others() {
 			p.text(2, fmt.Sprintf("Rank %d also takes %s on GPU %d, and a context there of some %s: set the device before anything touches CUDA, and give torch.load a map_location.",
@@ -90,7 +93,7 @@ type FitRankJSON struct {
 	SafeProcessBytes   int64              `json:"safe_process_bytes"`
 	Communicators      []CommunicatorJSON `json:"communicators"` // of NCCL
 	NCCLBytes          int64              `json:"nccl_bytes"`    // that these take, within context_bytes
-	HeldBytes          int64              `json:"held_bytes"`    // of reductions that NCCL may let go of a step later, within safe_bytes
+	HeldBytes          int64              `json:"held_bytes"`    // of DDP's first buckets, which NCCL holds through the second step, within the peaks
 	OtherDevices       []DeviceUseJSON    `json:"other_devices"` // that the rank uses beside its own
 }
 

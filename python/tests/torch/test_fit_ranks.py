@@ -165,19 +165,24 @@ STRATEGIES = (
 """
 )
 
-PIPELINE = (
-    BEGIN
-    + """
+PIPELINE = """
+    import os, torch, torch.distributed as dist
+    from torch import nn
     from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
-    dist.init_process_group("nccl")
-    n = dist.get_world_size()
-    stage = PipelineStage(nn.Linear(64, 64).cuda(), rank, n, torch.device("cuda", rank))
-    schedule = ScheduleGPipe(stage, n_microbatches=2, loss_fn=nn.functional.mse_loss)
-    x = torch.randn(8, 64, device="cuda")
-    for _ in range(2):
-        schedule.step(*([x] if rank == 0 else []), **({"target": x} if rank == n - 1 else {}))
+    def run(rank, world):
+        torch.cuda.set_device(rank)
+        dist.init_process_group("nccl", init_method="tcp://127.0.0.1:29501", rank=rank, world_size=world)
+        stage = PipelineStage(nn.Linear(64, 64).cuda(), rank, world, torch.device("cuda", rank))
+        schedule = ScheduleGPipe(stage, n_microbatches=2, loss_fn=nn.functional.mse_loss)
+        x = torch.randn(8, 64, device="cuda")
+        for _ in range(2):
+            schedule.step(*([x] if rank == 0 else []), **({"target": x} if rank == world - 1 else {}))
+    if __name__ == "__main__":
+        if "RANK" in os.environ:
+            run(int(os.environ["RANK"]), 4)
+        else:
+            torch.multiprocessing.spawn(run, args=(4,), nprocs=4)
 """
-)
 
 SPAWN = """
     import torch, torch.distributed as dist
@@ -318,8 +323,8 @@ if not IS_OLD:
 
     class Processes(unittest.TestCase):
         def test_stages_of_a_pipeline_tell_each_other_their_shapes(self):
-            job = Job(PIPELINE, ranks=range(WORLD))
-            self.assertEqual((job.status, job.ranks()), ([0] * WORLD, list(range(WORLD))), job.err)
+            job = Job(PIPELINE, ranks=range(WORLD), command=[sys.executable, "program.py"])
+            self.assertEqual((job.status, job.ranks()), ([0], list(range(WORLD))), job.err)
 
         def test_a_stage_whose_sender_was_not_traced_says_so(self):
             job = Job(PIPELINE, ranks=(2,))

@@ -49,23 +49,26 @@ def install(trace: Trace) -> None:
             group = next(a for a in (*args, *kwargs.values()) if isinstance(a, dist.ProcessGroup))
             self.state: Any = group
             self.hook: Callable[[Any, Any], Any] = _all_reduce
-            self.reduced_bytes = 0
+            self.first: dict[int, torch.Tensor] = {}  # the buckets of the first step
+            self.rebuilt = False
             register(self, None, self._reduce)
 
         def _reduce(self, _: Any, bucket: Any) -> Any:
-            self.reduced_bytes += bucket.buffer().nbytes
+            if not self.rebuilt:
+                self.first[bucket.index()] = bucket.buffer()
             return self.hook(self.state, bucket)
 
         def _rebuild_buckets(self) -> bool:
-            """As torch's, which drops the buckets of the first step once.
+            """As torch's, which drops the buckets of the first step at the beginning of the second.
 
-            NCCL's watchdog, which looks every 100 ms, may not have found their reduction done by then: they then live on, as
-            long as a step, beside the new ones.
+            NCCL holds them until its watchdog, which looks every 100 ms, has found them reduced, and one more call comes after that:
+            of four ranks that were recorded, three had them for the whole of the second step, so they are kept that long.
             """
+            self.first = {} if self.rebuilt else self.first
             rebuilt = bool(super()._rebuild_buckets())
-            if rebuilt and self.reduced_bytes:
-                trace.line("held", n=self.reduced_bytes)
-            self.reduced_bytes = 0
+            if rebuilt:
+                self.rebuilt = True
+                trace.line("held", n=sum(b.nbytes for b in self.first.values()))
             return rebuilt
 
     def register_comm_hook(reducer: Any, state: Any, hook: Callable[[Any, Any], Any]) -> None:

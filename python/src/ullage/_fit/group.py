@@ -89,10 +89,11 @@ class Ranks:
         """The process has said which rank it is: it goes on if that is one to be traced."""
         wanted = self.config.rank_numbers(world)
         if rank not in wanted:
-            self.trace.abandon()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)
+            objects.leave(self.trace)
+        try:
+            os.unlink(os.path.join(self.config.folder, f"missing-{rank}"))
+        except OSError:
+            pass  # it is traced for the first time
         self.trace.line("group", rank=rank, world=world, backend=backend)
 
 
@@ -178,6 +179,6 @@ def install(config: Config, mode: "TraceMode") -> None:
     mode.rules.update(collectives.answers())
     collectives.learn_operations()
     Ranks(config, collectives).install()
-    objects.install(collectives, config.folder, replace)
+    objects.install(collectives, config, replace)
     ordinals.install(mode.card)
     ddp.install(mode.trace)

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import torch.multiprocessing
 
@@ -50,25 +50,35 @@ class Launcher:
         local = settings.nproc_per_node
         world = self.config.ranks or settings.max_nodes * local
         local = min(local, world) if self.config.ranks else local
-        for rank in self._ranks(world):
+
+        def run(rank: int) -> None:
             environ = environment(rank, world, local)
             if isinstance(entry, str):
                 _check(subprocess.run([entry, *map(str, args)], env={**os.environ, **environ}).returncode)
             else:
                 self._call(settings.start_method, entry, tuple(args), environ)
+
+        self._in_turn(world, run)
         return {}
 
     def start_processes(
         self, fn: Callable[..., Any], args: Any = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
     ) -> Any:
         """torch.multiprocessing.start_processes, for the ranks that are traced: to their end, with join=False too."""
-        for rank in self._ranks(nprocs):
-            self._call(start_method, fn, (rank, *args), {DEVICES: str(nprocs)})
+        self._in_turn(nprocs, lambda rank: self._call(start_method, fn, (rank, *args), {DEVICES: str(nprocs)}))
         return None if join else _Joined()
 
-    def _ranks(self, world: int) -> Iterator[int]:
+    def _in_turn(self, world: int, run: Callable[[int], None]) -> None:
+        """Runs the ranks that are traced, and those again, backwards, that had to do without another's message, for as long as it helps."""
         Meeting(self.config.folder).mark("launched")
-        yield from self.config.rank_numbers(world)
+        ranks, sent = self.config.rank_numbers(world), -1
+        while ranks and sent != (sent := self._messages()):
+            for rank in ranks:
+                run(rank)
+            ranks = [r for r in reversed(ranks) if os.path.exists(os.path.join(self.config.folder, f"missing-{r}"))]
+
+    def _messages(self) -> int:
+        return sum(name.startswith("message-") for name in os.listdir(self.config.folder))
 
     def _call(self, start_method: str, fn: Callable[..., Any], args: tuple[Any, ...], environ: dict[str, str]) -> None:
         """Calls a function in a process of its own. One that was forked would have no tracer of its own, so it is spawned."""

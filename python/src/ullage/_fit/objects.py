@@ -8,12 +8,15 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-from typing import Any, Callable, Optional
+import sys
+from typing import Any, Callable, NoReturn, Optional
 
 import torch
 import torch.distributed.distributed_c10d
 
 from .collectives import Collectives
+from .config import Config
+from .trace import Trace
 
 dist: Any = torch.distributed
 c10d: Any = torch.distributed.distributed_c10d
@@ -74,10 +77,14 @@ def _carry(obj: Any, group: Any, times: int, device: Any = None) -> None:
 
 
 class Messages:
-    """Objects that one rank sends to another: left in the folder of the run, so that a rank that is traced later finds them."""
+    """Objects that one rank sends to another: left in the folder of the run, so that a rank that is traced later finds them.
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    A rank that gets one which is not there yet says so and ends. It is traced again once the others have been: the stages of a
+    pipeline tell their shapes forth and back.
+    """
+
+    def __init__(self, collectives: Collectives, config: Config) -> None:
+        self.folder, self.config, self.trace = config.folder, config, collectives.mode.trace
         self._counts: dict[str, int] = {}
 
     def _path(self, source: int, target: int) -> str:
@@ -101,7 +108,7 @@ class Messages:
     ) -> int:
         """As torch.distributed.recv_object_list.
 
-        Raises RuntimeError where the sender was not traced before.
+        Raises RuntimeError where the sender is not traced.
         """
         source = src if src is not None else dist.get_global_rank(group or dist.group.WORLD, group_src or 0)
         path = self._path(source, dist.get_rank())
@@ -109,15 +116,32 @@ class Messages:
             with open(path, "rb") as f:
                 object_list[:] = pickle.load(f)
         except FileNotFoundError:
-            own = dist.get_rank()
-            raise RuntimeError(f"rank {own} gets an object from rank {source}, which was not traced before it: use --rank all") from None
+            self._miss(source)
         _carry(object_list, group, 1, device)
-        return source
+        return int(source)
 
 
-def install(collectives: Collectives, folder: str, replace: Callable[[str, Any], None]) -> None:
+    def _miss(self, source: int) -> None:
+        own = dist.get_rank()
+        text = f"rank {own} gets an object from rank {source}, which is not traced: use --rank all"
+        if source not in self.config.rank_numbers(dist.get_world_size()):
+            raise RuntimeError(text)
+        with open(os.path.join(self.folder, f"missing-{own}"), "w", encoding="utf-8") as f:
+            f.write(f"rank {own} gets an object from rank {source} that it never sends")
+        leave(self.trace)
+
+
+def leave(trace: Trace) -> NoReturn:
+    """Ends this process without a trace."""
+    trace.abandon()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def install(collectives: Collectives, config: Config, replace: Callable[[str, Any], None]) -> None:
     """Puts the functions in torch.distributed."""
-    objects, messages = Objects(collectives), Messages(folder)
+    objects, messages = Objects(collectives), Messages(collectives, config)
     for owner, names in (
         (objects, ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list")),
         (messages, ("send_object_list", "recv_object_list")),
