@@ -60,7 +60,7 @@ func resized(t *Trace, size func(e *Event, n Storage) int64) *Trace {
 	for i := range t.Events {
 		e := &t.Events[i]
 		for k := e.First; k < e.First+e.Count; k++ {
-			out.News[k].Bytes = max(size(e, t.News[k]), 1)
+			out.News[k].Bytes = max(size(e, t.News[k]), 0)
 		}
 	}
 	return &out
