@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import threading
+import weakref
 from typing import Any, Iterator, Optional
 from unittest import mock
 
@@ -54,7 +55,8 @@ class FakePools:
         self.workspaces: list[torch.Tensor] = []  # that a library keeps
         self._active: dict[int, list[Any]] = {}  # by thread
         self._stack = contextlib.ExitStack()
-        self._ids = iter(range(1, 1 << 30))
+        self._ids = iter(range(1000, 1 << 30))  # above the numbers of which Python has one object each
+        self._pools: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
     # --- the driver
 
@@ -95,7 +97,10 @@ class FakePools:
             here.remove(pool)
 
     def _snapshot(self, key: Any) -> dict[str, Any]:
-        return {"allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": self.options}}
+        for number in key:  # as torch 2.11 does, which has no right to
+            ctypes.pythonapi.Py_DecRef(ctypes.py_object(number))
+        pool = self._pools.get(key[:2])
+        return {"segments": [s.as_dict() for s in pool.segments] if pool else [], "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": self.options}}
 
     def _set_options(self, text: str) -> None:
         self.set_options.append(text)
@@ -109,6 +114,7 @@ class FakePools:
         class MemPool:
             def __init__(self, allocator: Any = None) -> None:
                 self.allocator, self.id, self.segments = allocator, (0, next(device._ids)), []
+                device._pools[self.id] = self
 
             def find(self, size: int) -> Segment:
                 for segment in self.segments:
@@ -116,9 +122,6 @@ class FakePools:
                         return segment
                 self.segments.append(device.new_segment(self.allocator, size))
                 return self.segments[-1]
-
-            def snapshot(self, include_traces: bool = True) -> list[dict[str, Any]]:
-                return [s.as_dict() for s in self.segments]
 
             def __del__(self) -> None:
                 device.aborts += any(device._active.values())
@@ -132,9 +135,9 @@ class FakePools:
             self._stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))
         for name, answer in {"_cuda_beginAllocateCurrentThreadToPool": None, "_cuda_customAllocator": lambda take, free: (take, free),
                              "_cuda_memorySnapshot": self._snapshot, "_cuda_clearCublasWorkspaces": self.workspaces.clear,
-                             "_accelerator_getAllocatorSettings": lambda: self.options}.items():
+                             "_accelerator_getAllocatorSettings": lambda: self.options,
+                             "_accelerator_setAllocatorSettings": self._set_options}.items():
             self._stack.enter_context(mock.patch.object(torch._C, name, answer, create=True))
-        self._stack.enter_context(mock.patch.object(torch.cuda.memory, "_set_allocator_settings", self._set_options, create=True))
         self._stack.enter_context(mock.patch.object(segments, "Runtime", lambda: self))
         self._stack.enter_context(OnDevice(self))
         return self

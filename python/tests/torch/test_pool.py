@@ -1,5 +1,6 @@
 import asyncio
 import gc
+import sys
 import threading
 import unittest
 import warnings
@@ -288,6 +289,15 @@ class Closing(Case):
             pool.close()
         del kept
         pool.close()
+
+
+class Asking(Case):
+    def test_often(self):
+        pool = self.pool(limit=64 * MIB)
+        before = sys.getrefcount(pool.id[1])
+        for _ in range(2000):
+            self.assertEqual(pool.allocated_bytes, 0)
+        self.assertGreaterEqual(sys.getrefcount(pool.id[1]), before)
 
 
 class Routing(Case):

@@ -88,7 +88,7 @@ class Settings(unittest.TestCase):
     def test_where_they_are_asked(self):
         def snapshot(key):
             if len(key) != 2:
-                raise TypeError  # before torch 2.10
+                raise RuntimeError("mempool_id must be a tuple of 2 integers")
             return {"allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "a:1"}}
 
         with mock.patch.object(torch._C, "_accelerator_getAllocatorSettings", None, create=True):

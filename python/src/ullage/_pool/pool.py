@@ -59,6 +59,7 @@ class Pool:
         _sources.add(self._segments)
         with torch.cuda.device(self.device_index):
             self._mempool = torch.cuda.MemPool(self._segments.allocator())
+        self._pool_id: tuple[int, int] = tuple(self._mempool.id)
         try:
             self._take_reserve(reserve)
         except BaseException:
@@ -86,7 +87,7 @@ class Pool:
     def id(self) -> tuple[int, int]:
         """For torch.cuda.graph(..., pool=pool.id), outside of the pool's block: the graph's memory is then the pool's."""
         self._check_open()
-        return tuple(self._mempool.id)
+        return self._pool_id
 
     @property
     def closed(self) -> bool:
@@ -192,8 +193,7 @@ class Pool:
 
     def _snapshot(self) -> Any:
         self._check_open()
-        known = inspect.signature(self._mempool.snapshot).parameters
-        return self._mempool.snapshot(**({"include_traces": False} if "include_traces" in known else {}))
+        return segments.snapshot(self._pool_id)["segments"]
 
     def _check_open(self) -> None:
         if self._mempool is None:

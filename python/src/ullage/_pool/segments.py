@@ -18,6 +18,7 @@ from typing import Any, Optional
 _SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
 _RELAXED = 2  # cudaStreamCaptureModeRelaxed: taking memory while another stream is captured is no mistake
 LOCK_OPTION = "release_lock_on_cudamalloc"
+_setting = threading.Lock()  # held while settings are read and changed
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,11 @@ def release_allocator_lock() -> None:
     """
     import torch
 
-    now = settings()
-    if f"{LOCK_OPTION}:True" not in now:
-        torch.cuda.memory._set_allocator_settings(f"{now},{LOCK_OPTION}:True" if now else f"{LOCK_OPTION}:True")
+    with _setting:
+        now = settings()
+        if f"{LOCK_OPTION}:True" not in now:
+            change = getattr(torch._C, "_accelerator_setAllocatorSettings", None) or torch.cuda.memory._set_allocator_settings  # torch 2.9
+            change(f"{now},{LOCK_OPTION}:True" if now else f"{LOCK_OPTION}:True")
 
 
 def settings() -> str:
@@ -114,12 +117,27 @@ def settings() -> str:
     getter = getattr(torch._C, "_accelerator_getAllocatorSettings", None)  # torch 2.15
     if getter is not None:
         return str(getter())
-    snapshot: Any = torch._C._cuda_memorySnapshot
+    return str(snapshot((0, 0)).get("allocator_settings", {}).get("PYTORCH_CUDA_ALLOC_CONF", ""))
+
+
+def snapshot(pool_id: tuple[int, int]) -> Any:
+    """PyTorch's account of a pool's segments, and of its settings; (0, 0) is all that there is. Without the history, where it can be left out.
+
+    torch 2.11 gives up a reference to each of the numbers that isn't its own (pytorch PR#196366): an id above 256 would be freed while it
+    is in use, and some hundred calls later the process would die. So each number gets a reference more.
+    """
+    import torch
+
     try:
-        told = snapshot((0, 0, False))  # of the default pool, without the history
-    except TypeError:
-        told = snapshot((0, 0))
-    return str(told.get("allocator_settings", {}).get("PYTORCH_CUDA_ALLOC_CONF", ""))
+        return _asked(torch, (*pool_id, False))
+    except (RuntimeError, TypeError):  # torch 2.10 and before take two numbers
+        return _asked(torch, pool_id)
+
+
+def _asked(torch: Any, key: tuple[int, ...]) -> Any:
+    for number in key:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(number))
+    return torch._C._cuda_memorySnapshot(key)
 
 
 def option(text: str, name: str) -> Optional[str]:
