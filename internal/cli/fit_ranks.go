@@ -182,7 +182,7 @@ func byRank(all []tracedProcess) []tracedProcess {
 
 // outFile is where --out puts the trace of a rank: with its number where there are several.
 func outFile(name string, rank, count int) string {
-	if count < 2 {
+	if name == "" || count < 2 {
 		return name
 	}
 	ext := filepath.Ext(name)

@@ -32,14 +32,6 @@ func TestFitReportsEveryRank(t *testing.T) {
 	}
 }
 
-func TestFitRanksText(t *testing.T) {
-	var o outside
-	if code := o.run(t, "fit", "--trace", rankTrace0, "--trace", rankTrace1, "--top", "2"); code != exitDone {
-		t.Fatalf("exit code %d: %s", code, &o.stderr)
-	}
-	golden(t, filepath.Join("testdata", "golden", "fit-ranks.txt"), o.stdout.Bytes())
-}
-
 func TestFitRefusesRanks(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -181,6 +173,9 @@ func TestFitRunsRanksAgainThatWaited(t *testing.T) {
 }
 
 func TestFitKeepsATraceOfEachRank(t *testing.T) {
+	if got := outFile("", 3, 4); got != "" {
+		t.Errorf("without --out: %q", got)
+	}
 	out := filepath.Join(t.TempDir(), "job.trace")
 	runRankScript(t, rankScript, "--ranks", "8", "--out", out)
 	for _, name := range []string{"job-rank0.trace", "job-rank7.trace"} {

@@ -97,6 +97,8 @@ var goldenCommands = []string{
 	"tune --json --alloc-conf=expandable_segments:True --alloc-conf=max_split_size_mb:128,garbage_collection_threshold:0.8 gpu/oom_checkerboard.pickle.xz",
 	"tune --torch 2.4 --alloc-conf=expandable_segments:True,max_split_size_mb:64 recordings/ddp-rank0.pickle.xz recordings/ddp-rank1.pickle.xz",
 
+	"fit --top 2 --trace fit/fsdp2-rank0.jsonl.gz --trace fit/fsdp2-rank1.jsonl.gz",
+
 	// What cannot be.
 	"tune gpu/state_only.pickle.xz",
 	"tune gpu/train_mlp_adamw.summary.txt",
