@@ -21,6 +21,8 @@ import warnings
 
 # (what the job may take in GiB, its arguments); most telling first, for the time may end.
 JOBS = """
+ 20 convnext_base 100 rmsprop   | 25 swin_t 300 adam | 14 densenet121 300 adam | 9 regnet_y_400mf 500 momentum | 12 gpt-neo-125m 20 adam | 18 t5-base 20 adam
+ 22 qwen3-0.6b 2 adamw 224 bf16 1024 | 14 swin_t 64 adamw 224 amp-bf16 | 20 convnext_base 64 adamw 224 amp-bf16
  9 resnet34 300 adam            | 12 timm:resnet50d 64 adamw 224 amp-bf16 | 12 roberta-base 20 adam | 12 vgg11 200 sgd | 12 efficientnet_b1 400 adamw
  9 densenet169 64 adamw 224 amp-bf16 | 20 convnext_small 200 sgd | 12 distilbert 30 adamw | 14 regnet_y_1_6gf 300 adam | 18 timm:seresnet50 300 adam
  8 timm:ghostnet_100 400 adamw  | 8 timm:mobilenetv4_conv_small 500 momentum | 12 pythia-160m 30 adamw | 20 vit_b_32 80 adamw 224 | 12 timm:deit_small_patch16_224 60 adam 224
@@ -72,6 +74,9 @@ def text_model(name):
         "qwen2-0.5b": lambda: t.Qwen2ForCausalLM(t.Qwen2Config(hidden_size=896, num_hidden_layers=24, num_attention_heads=14, num_key_value_heads=2, intermediate_size=4864, tie_word_embeddings=True)),
         "gemma-small": lambda: t.GemmaForCausalLM(t.GemmaConfig(**{**decoder, "head_dim": 64})),
         "bart-base": lambda: t.BartForConditionalGeneration(t.BartConfig(d_model=768, encoder_layers=6, decoder_layers=6, encoder_attention_heads=12, decoder_attention_heads=12, encoder_ffn_dim=3072, decoder_ffn_dim=3072)),
+        "gpt-neo-125m": lambda: t.GPTNeoForCausalLM(t.GPTNeoConfig(hidden_size=768, num_layers=12, num_heads=12, attention_types=[[["global", "local"], 6]])),
+        "t5-base": lambda: t.T5ForConditionalGeneration(t.T5Config(d_model=768, num_layers=12, num_heads=12, d_ff=3072, d_kv=64, decoder_start_token_id=0)),
+        "qwen3-0.6b": lambda: t.Qwen3ForCausalLM(t.Qwen3Config(hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, head_dim=128, vocab_size=151936)),
         "mt5-small": lambda: t.MT5ForConditionalGeneration(t.MT5Config(decoder_start_token_id=0)),
         "mamba-130m": lambda: t.MambaForCausalLM(t.MambaConfig(hidden_size=768, num_hidden_layers=24)),
     }

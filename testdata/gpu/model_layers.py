@@ -19,7 +19,7 @@ LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "model_layers.js
 
 # Convolutional at any size of image: by use, most used first.
 CNNS = """
-resnet34 timm:resnet50d timm:resnet26 vgg11 vgg13 timm:efficientnet_b1 efficientnet_b1 densenet169 densenet201 efficientnet_b2 convnext_small
+convnext_tiny convnext_base resnet34 timm:resnet50d timm:resnet26 vgg11 vgg13 timm:efficientnet_b1 efficientnet_b1 densenet169 densenet201 efficientnet_b2 convnext_small
 convnext_large timm:convnext_atto timm:convnextv2_tiny timm:convnext_nano timm:mobilenetv4_conv_small timm:seresnet50 timm:xception41 timm:ghostnet_100
 regnet_y_800mf regnet_x_800mf regnet_y_1_6gf regnet_x_1_6gf regnet_x_3_2gf regnet_y_3_2gf mnasnet0_5 mnasnet0_75 mnasnet1_3 shufflenet_v2_x0_5
 shufflenet_v2_x1_5 shufflenet_v2_x2_0 squeezenet1_1 efficientnet_b3 efficientnet_b4 efficientnet_v2_m resnext101_32x8d resnext101_64x4d wide_resnet101_2
