@@ -133,6 +133,22 @@ else:
             )
             self.assertEqual((run.status, run.end["reason"], run.end["calls"]), (0, "calls", 2))
 
+        def test_a_program_that_evaluates_before_it_trains_is_waited_for(self):
+            run = Run(
+                """
+                import torch
+                model = torch.nn.Linear(4, 4).cuda()
+                optimizer = torch.optim.SGD(model.parameters(), 0.1)
+                with torch.no_grad():
+                    for _ in range(20):
+                        model(torch.ones(2, 4, device="cuda"))
+                for _ in range(10):
+                    model(torch.ones(2, 4, device="cuda")).sum().backward()
+                    optimizer.step()
+                """
+            )
+            self.assertEqual((run.status, run.end["reason"], run.end["steps"], run.end["calls"]), (0, "steps", 3, 20))
+
         def test_a_program_that_catches_everything_is_ended(self):
             run = Run(
                 """

@@ -27,6 +27,13 @@ class Steps:
             supported.append(FakeTensor)
         base.register_optimizer_step_pre_hook(self._before)
         base.register_optimizer_step_post_hook(self._after)
+        patch, stopper = base.Optimizer._patch_step_function, self.stopper
+
+        def _patch_step_function(self: base.Optimizer) -> None:  # which both __init__ and __setstate__ call
+            stopper.may_train = True
+            patch(self)
+
+        base.Optimizer._patch_step_function = _patch_step_function  # type: ignore[method-assign]
 
     def _before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self.mode.in_optimizer = True

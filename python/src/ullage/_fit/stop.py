@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable
 
 TIMES = 3  # that a program is asked to end before it is ended
+EVALUATED = 500  # calls before its first step that a program with an optimizer may make: nanoGPT evaluates 400 batches before it trains
 
 
 class Stopped(SystemExit):
@@ -28,6 +29,7 @@ class Stopper:
         self._steps, self._calls, self._finish = steps, calls, finish
         self._by_optimizer: dict[int, int] = {}
         self.calls = 0
+        self.may_train = False  # an optimizer was made: calls without gradients may be an evaluation, or a part that is frozen
         self._asked = 0
 
     @property
@@ -61,8 +63,9 @@ class Stopper:
         return self.calls
 
     def after_calls(self) -> None:
-        """Ends the program if it only calls a model, and has done so often enough."""
-        if not self._by_optimizer and self.calls >= self._calls:
+        """Ends the program if it only calls a model, and has done so often enough. One that has an optimizer is waited for."""
+        enough = max(self._calls, EVALUATED) if self.may_train else self._calls
+        if not self._by_optimizer and self.calls >= enough:
             self._end("calls")
 
     def _end(self, reason: str) -> None:
