@@ -192,8 +192,20 @@ func (r *fitter) traceRemedy(ctx context.Context, was *fit.Prediction, asked *re
 		}
 		row.Did = joined(row.Did, a.Text)
 	}
+	if after, before := stepsOf(v.Prediction), stepsOf(was); after < min(before, 2) {
+		return fmt.Errorf("with it, the program ends after %s of the optimizer: give it more batches", units.FormatPlural(after, "step", "steps"))
+	}
 	row.Prediction = v.Prediction
 	return nil
+}
+
+// stepsOf is how many steps of the optimizer were traced. In the first the state is not
+// there yet where most is allocated.
+func stepsOf(p *fit.Prediction) int {
+	if e := p.Job.Trace.End; e != nil {
+		return e.Steps
+	}
+	return 0
 }
 
 // spec is a remedy as the tracer takes it.

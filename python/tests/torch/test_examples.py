@@ -2,16 +2,19 @@
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 import torch
+from fitbinary import binary
 
 ROOT = Path(__file__).resolve().parents[3]
 OLD = tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 5)
 
 # What is run, its exit code, and what it prints.
 EXAMPLES = (
+    (["will-it-fit/will_it_fit.py", "a100-40"], 0, ["fits on a100-40: reserves", "safe with a limit of"]),
     (["preflight/preflight.py", "2"], 0, ["The step runs.", "`ullage fit` estimates that"]),
     (["resilient-training/train.py"], 0, ["after 6 steps; evaluated: ", "Without a GPU nothing ran short of memory"]),
     (["find-batch-size/find.py"], 0, ["Without a GPU there is nothing to measure; the step itself runs."]),
@@ -30,6 +33,7 @@ EXAMPLES = (
 )
 # What an older torch can't run says so.
 ON_OLD_TORCH = {
+    "will-it-fit/will_it_fit.py": (1, ["no prediction: torch 2.", "is too old"]),
     "serve-two-models/serve.py": (1, ["a cache needs torch 2.3 or newer"]),
     "tensor-parallel/tensor_parallel.py": (1, ["torch.distributed.tensor came with torch 2.5; this is 2."]),
 }
@@ -37,7 +41,9 @@ ON_OLD_TORCH = {
 
 class Examples(unittest.TestCase):
     def test_they_run(self):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python" / "src"), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        environment = {"ULLAGE_BINARY": binary(folder.name), **os.environ, "PYTHONPATH": str(ROOT / "python" / "src"), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
         for command, code, prints in EXAMPLES:
             if OLD:
                 code, prints = ON_OLD_TORCH.get(command[0], (code, prints))

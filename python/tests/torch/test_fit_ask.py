@@ -9,11 +9,11 @@ from unittest import mock
 
 import torch
 import ullage
+from fitbinary import ROOT, binary
 from fitrun import IS_OLD
 from ullage._fit import ask
 
 torch.set_num_threads(1)
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 PROGRAM = """
 import json, sys, torch, ullage
@@ -53,16 +53,6 @@ if __name__ == "__main__":
     told("lambda", model, lambda model: None)
     print(json.dumps({"unchanged": [bool((model[0].weight == before).all()), str(model[0].weight.device), len(optimizer.state)]}))
 """
-
-
-def binary(folder):
-    """The path of the program `ullage`."""
-    named = os.environ.get(ask.BINARY)
-    if named:
-        return named
-    path = os.path.join(folder, "ullage")
-    subprocess.run(["go", "build", "-o", path, "./cmd/ullage"], cwd=ROOT, check=True)
-    return path
 
 
 class Asking(unittest.TestCase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Callable, Iterable
 
+import torch
 from torch.nn import Module
 
 from . import accumulate, checkpoint, freeze, optimizers, precision
@@ -56,7 +57,8 @@ class Remedies:
 
         def _call_impl(self: Module, *args: Any, **kwargs: Any) -> Any:
             here = remedies._here
-            if getattr(here, "inside", False):
+            recomputing = torch._C._current_graph_task_id() >= 0  # in a thread of autograd's, for which no module is outermost
+            if recomputing or getattr(here, "inside", False):
                 return call(self, *args, **kwargs)
             here.inside = True
             try:

@@ -37,8 +37,9 @@ class Checkpoint(Remedy):
                 self.places += 1
                 self.did = f"gradient_checkpointing_enable() of {type(inner).__name__}"
                 return
-        blocks = list(repeated_blocks(module))
+        blocks = [b for b in repeated_blocks(module) if id(b) not in self._seen]  # an outer module may be called after an inner one
         for block in blocks:
+            self._seen.add(id(block))
             _recompute(block)
         if blocks:
             self.places += len(blocks)
