@@ -61,7 +61,7 @@ const (
 	jobMalloc jobKind = iota
 	jobFree
 	jobFreeLater // freed while another stream may use it
-	jobSync      // all streams are done
+	jobSync      // all streams are done, or with bytes that many frees of the trace
 	jobEmptyCache
 )
 
@@ -103,6 +103,7 @@ type compiler struct {
 
 	slotOf  map[int32]int32 // by id of a storage that lives
 	shared  map[int32]bool  // storages that another stream uses
+	frees   int64           // of the trace so far
 	spare   []int32
 	scratch []int32 // slots of the scratch of the operator in hand
 	fnIDs   map[string]int16
@@ -132,10 +133,10 @@ func (c *compiler) event(i int32) {
 			c.shared[e.ID] = true
 			c.job.hasStream = true
 		}
-	case Sync, Step:
-		if c.job.hasStream {
-			c.emit(jobOp{kind: jobSync, fn: -1, stack: -1, event: i})
-		}
+	case Sync:
+		c.sync(i, int64(e.Value))
+	case Step:
+		c.sync(i, 0)
 	case EmptyCache:
 		c.emit(jobOp{kind: jobEmptyCache, fn: -1, stack: e.Stack, event: i})
 	case Fraction:
@@ -144,6 +145,14 @@ func (c *compiler) event(i int32) {
 		}
 	case Set:
 		c.set(t.Texts[e.Text].What, e.Value)
+	}
+}
+
+// sync completes what was freed while another stream used it: all of it, or the first frees
+// of the trace.
+func (c *compiler) sync(i int32, frees int64) {
+	if c.job.hasStream {
+		c.emit(jobOp{kind: jobSync, fn: -1, stack: -1, event: i, bytes: frees})
 	}
 }
 
@@ -213,6 +222,7 @@ func (c *compiler) take(i int32, e *Event, k int32) {
 }
 
 func (c *compiler) free(i int32, e *Event) {
+	c.frees++
 	slot, ours := c.slotOf[e.ID]
 	if !ours {
 		return // of another device
@@ -225,7 +235,7 @@ func (c *compiler) free(i int32, e *Event) {
 	} else {
 		c.spare = append(c.spare, slot)
 	}
-	c.emit(jobOp{kind: kind, thread: e.Thread, fn: -1, slot: slot, stack: e.Stack, event: i})
+	c.emit(jobOp{kind: kind, thread: e.Thread, fn: -1, slot: slot, stack: e.Stack, event: i, bytes: c.frees})
 }
 
 func (c *compiler) emit(o jobOp) { c.job.ops = append(c.job.ops, o) }

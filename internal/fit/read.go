@@ -320,6 +320,8 @@ func (rd *reader) content(e *Event, r *row) error {
 		if e.Kind == Tag {
 			rd.text(e, r.As, r.Name)
 		}
+	case Sync:
+		e.Value = float64(r.N)
 	case Step:
 		e.Value = float64(r.N)
 		if r.ID != nil {

@@ -54,6 +54,7 @@ type pendingFree struct {
 	block allocator.BlockID
 	addr  uint64
 	bytes int64
+	free  int64 // which free of the trace it is, from 1
 }
 
 // replay makes the requests. watch may be nil.
@@ -98,7 +99,7 @@ func (r *replayer) step(o *jobOp) bool {
 	case jobFree, jobFreeLater:
 		r.free(o)
 	case jobSync:
-		r.complete()
+		r.complete(o.bytes)
 	case jobEmptyCache:
 		r.sim.EmptyCache()
 	}
@@ -143,22 +144,28 @@ func (r *replayer) free(o *jobOp) {
 		_ = r.sim.Free(b) // a slot holds a live block
 	} else {
 		_ = r.sim.FreeRequested(b)
-		r.later = append(r.later, pendingFree{b, addr, r.sizes[o.slot]})
+		r.later = append(r.later, pendingFree{b, addr, r.sizes[o.slot], o.bytes})
 	}
 	if r.watch != nil {
 		r.watch.freed(o, addr, r.sizes[o.slot], o.kind == jobFree)
 	}
 }
 
-// complete frees what waited for other streams.
-func (r *replayer) complete() {
+// complete frees what waited for other streams: all of it, or of the first frees of the
+// trace.
+func (r *replayer) complete(frees int64) {
+	n := 0
 	for _, p := range r.later {
+		if frees > 0 && p.free > frees {
+			break
+		}
+		n++
 		_ = r.sim.FreeCompleted(p.block)
 		if r.watch != nil {
 			r.watch.completed(p.addr, p.bytes)
 		}
 	}
-	r.later = r.later[:0]
+	r.later = append(r.later[:0], r.later[n:]...)
 }
 
 func asOOM(err error) *allocator.OOMError {

@@ -125,9 +125,9 @@ STRATEGIES = (
     base = held()
     ddp = nn.parallel.DistributedDataParallel(model().cuda(), device_ids=[rank]); say(ddp=held() - base)
     optimizer = torch.optim.SGD(ddp.parameters(), 0.1)
-    for _ in range(2):
+    for step in range(3):
         ddp(x).sum().backward(); optimizer.step(); optimizer.zero_grad(set_to_none=True)
-    say(ddp_after=held() - base)
+        say(**{f"ddp_step{step}": held() - base})
     del ddp, optimizer
 
     from torch.distributed.fsdp import fully_shard
@@ -286,9 +286,9 @@ if not IS_OLD:
             self.assertIn(what, self.said, self.job.err)
             self.assertLess(abs(self.said[what] - expected), self.ACTIVATIONS, (what, self.said[what], expected))
 
-        def test_ddp_holds_parameters_and_buckets(self):
-            self.near("ddp", 2 * self.PARAMS)
-            self.near("ddp_after", 2 * self.PARAMS)
+        def test_ddp_holds_parameters_and_buckets_and_in_the_second_step_the_first_ones(self):
+            for what, times in (("ddp", 2), ("ddp_step0", 2), ("ddp_step1", 3), ("ddp_step2", 2)):
+                self.near(what, times * self.PARAMS)
             self.assertEqual([line["n"] for line in of(self.job.traces[0], "held")], [self.PARAMS])
 
         def test_fsdp2_holds_shards(self):

@@ -80,6 +80,7 @@ class Event:
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False) -> None:
         self._at = 0.0
+        self._frees = 0  # storages that had been let go of when it was recorded
 
     @property
     def cuda_event(self) -> int:
@@ -87,6 +88,7 @@ class Event:
 
     def record(self, stream: Any = None) -> None:
         self._at = time.perf_counter()
+        self._frees = sum(meter.frees for meter in Stream.card.storages.meters)
 
     def wait(self, stream: Any = None) -> None:
         return None
@@ -95,7 +97,9 @@ class Event:
         return True
 
     def synchronize(self) -> None:
-        return None
+        """The program waits until what was before the event is done: FSDP's limit on how many units are gathered at once is made of it."""
+        if self._frees:
+            Stream.card.trace.line("sync", n=self._frees)
 
     def elapsed_time(self, end: "Event") -> float:
         """Milliseconds, more than none: programs divide by them."""
