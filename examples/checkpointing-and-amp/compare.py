@@ -8,6 +8,7 @@ the CPU, which counts no peak: what the forward pass keeps for backward, and the
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from typing import Iterator
 
@@ -25,8 +26,8 @@ WIDTH, LAYERS, BATCH, LENGTH, STEPS = (1024, 12, 16, 512, 10) if GPU else (128, 
 class Model(torch.nn.Module):
     def __init__(self, checkpointed: bool) -> None:
         super().__init__()
-        self.layers = torch.nn.ModuleList(
-            torch.nn.TransformerEncoderLayer(WIDTH, WIDTH // 64, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=True) for _ in range(LAYERS))
+        layer = functools.partial(torch.nn.TransformerEncoderLayer, WIDTH, WIDTH // 64, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=True)
+        self.layers = torch.nn.ModuleList(layer() for _ in range(LAYERS))
         self.checkpointed = checkpointed
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -85,14 +86,21 @@ def run(checkpointed: bool, mixed: bool) -> tuple[float, float, float, float]:
     return kept / MIB, use.peak_bytes / MIB if use else 0.0, use.rise_bytes / MIB if use else 0.0, took
 
 
+def change(now: float, first: float) -> str:
+    return f"{100 * (now / first - 1):+4.0f} %"
+
+
+WAYS = (("as it is", False, False), ("checkpointed", True, False), ("bfloat16 autocast", False, True), ("both", True, True))
+
+
 def main() -> None:
-    print(f"{'':34} {'kept for backward':>18} {'peak':>13} {'above what stays':>17} {'a step':>12}")
+    print(f"{'':18} {'kept for backward':>21} {'peak':>20} {'above what stays':>19} {'a step':>11}")
     first = None
-    for name, checkpointed, mixed in (("as it is", False, False), ("checkpointed", True, False), ("bfloat16 autocast", False, True), ("both", True, True)):
+    for name, checkpointed, mixed in WAYS:
         kept, peak, rise, took = run(checkpointed, mixed)
         first = first or (kept, peak, rise, took)
-        peaks = f"{peak:8.1f} MiB {100 * (peak / first[1] - 1):+4.0f} % {rise:8.1f} MiB" if peak else f"{'not counted':>13} {'on the CPU':>17}"
-        print(f"{name:18} {kept:10.1f} MiB {100 * (kept / first[0] - 1):+4.0f} % {peaks:>31} {took:8.1f} ms {100 * (took / first[3] - 1):+4.0f} %")
+        peaks = f"{peak:8.1f} MiB {change(peak, first[1])} {rise:8.1f} MiB" if peak else f"{'not counted':>13} {'on the CPU':>17}"
+        print(f"{name:18} {kept:10.1f} MiB {change(kept, first[0])} {peaks:>34} {took:8.1f} ms {change(took, first[3])}")
 
 
 if __name__ == "__main__":

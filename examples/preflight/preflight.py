@@ -21,7 +21,8 @@ class Model(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embedding = torch.nn.Embedding(TOKENS, WIDTH)
-        self.layers = torch.nn.ModuleList(torch.nn.TransformerEncoderLayer(WIDTH, 8, 4 * WIDTH, dropout=0.0, batch_first=True) for _ in range(LAYERS))
+        self.layers = torch.nn.ModuleList(
+            torch.nn.TransformerEncoderLayer(WIDTH, 8, 4 * WIDTH, dropout=0.0, batch_first=True) for _ in range(LAYERS))
         self.head = torch.nn.Linear(WIDTH, TOKENS, bias=False)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -28,7 +28,8 @@ class Model(torch.nn.Module):
         batch, length, width = x.shape
         for layer, (keys, values) in zip(self.layers, kv):
             q, k, v = layer(x).view(batch, length, 3, self.heads, self.dim).permute(2, 0, 3, 1, 4)
-            x = x + torch.nn.functional.scaled_dot_product_attention(q, keys.copy_(k), values.copy_(v)).transpose(1, 2).reshape(batch, length, width)
+            seen = torch.nn.functional.scaled_dot_product_attention(q, keys.copy_(k), values.copy_(v))
+            x = x + seen.transpose(1, 2).reshape(batch, length, width)
         return x
 
 

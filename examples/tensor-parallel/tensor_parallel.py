@@ -20,9 +20,11 @@ WIDTH, LAYERS, BATCH = (4096, 8, 512) if torch.cuda.is_available() else (256, 4,
 
 
 def build() -> torch.nn.Module:
-    return torch.nn.Sequential(*[
-        torch.nn.ModuleDict({"up": torch.nn.Linear(WIDTH, 4 * WIDTH, bias=False), "down": torch.nn.Linear(4 * WIDTH, WIDTH, bias=False)}) for _ in range(LAYERS)
-    ])
+    def block() -> torch.nn.Module:
+        up, down = torch.nn.Linear(WIDTH, 4 * WIDTH, bias=False), torch.nn.Linear(4 * WIDTH, WIDTH, bias=False)
+        return torch.nn.ModuleDict({"up": up, "down": down})
+
+    return torch.nn.Sequential(*[block() for _ in range(LAYERS)])
 
 
 def forward(model: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -49,7 +51,8 @@ def train(rank: int, size: int, folder: str) -> None:
     device = torch.device(f"cuda:{rank}" if torch.cuda.is_available() else "cpu")
     if device.type == "cuda":
         torch.cuda.set_device(device)  # before anything else, or the context is made on GPU 0
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", init_method=f"file://{folder}/store{size}", rank=rank, world_size=size)
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, init_method=f"file://{folder}/store{size}", rank=rank, world_size=size)
     torch.manual_seed(0)
     with torch.device("meta"):
         model = build()  # never whole on a device, not even for a moment

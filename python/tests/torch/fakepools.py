@@ -40,7 +40,8 @@ class Segment:
 
     def as_dict(self) -> dict[str, Any]:
         used = self.allocated()
-        return {"total_size": self.size, "allocated_size": used, "blocks": [{"state": "active_allocated", "size": s} for _, s in self.blocks]}
+        blocks = [{"state": "active_allocated", "size": size} for _, size in self.blocks]
+        return {"total_size": self.size, "allocated_size": used, "blocks": blocks}
 
 
 class FakePools:
@@ -100,7 +101,8 @@ class FakePools:
         for number in key:  # as torch 2.11 does, which has no right to
             ctypes.pythonapi.Py_DecRef(ctypes.py_object(number))
         pool = self._pools.get(key[:2])
-        return {"segments": [s.as_dict() for s in pool.segments] if pool else [], "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": self.options}}
+        found = [s.as_dict() for s in pool.segments] if pool else []
+        return {"segments": found, "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": self.options}}
 
     def _set_options(self, text: str) -> None:
         self.set_options.append(text)
@@ -128,8 +130,8 @@ class FakePools:
                 device.used_bytes -= sum(s.size for s in self.segments)
 
         answers = {
-            "MemPool": MemPool, "use_mem_pool": self.use_mem_pool, "is_available": lambda: True, "init": lambda: None, "current_device": lambda: 0,
-            "get_allocator_backend": lambda: "native", "device": lambda index: contextlib.nullcontext(),
+            "MemPool": MemPool, "use_mem_pool": self.use_mem_pool, "is_available": lambda: True, "init": lambda: None,
+            "current_device": lambda: 0, "get_allocator_backend": lambda: "native", "device": lambda index: contextlib.nullcontext(),
         }
         for name, answer in answers.items():
             self._stack.enter_context(mock.patch.object(torch.cuda, name, answer, create=True))

@@ -91,7 +91,7 @@ class TakingBack(unittest.TestCase):
             kept.add(1)
             self.assertEqual(made.reset(), 1)
             other = made.empty(4, 8).fill_(5)
-            for use in (lambda: kept + 1, lambda: kept.clone(), lambda: print(kept), lambda: kept.detach().fill_(1), lambda: kept.data_ptr()):
+            for use in (lambda: kept + 1, kept.clone, lambda: print(kept), lambda: kept.detach().fill_(1), kept.data_ptr):
                 with self.assertRaisesRegex(RuntimeError, r"\(4, 8\) torch.float32, was in memory that cache has taken back"):
                     use()
             self.assertTrue((other == 5).all())

@@ -94,7 +94,8 @@ class Settings(unittest.TestCase):
         with mock.patch.object(torch._C, "_accelerator_getAllocatorSettings", None, create=True):
             with mock.patch.object(torch._C, "_cuda_memorySnapshot", snapshot, create=True):
                 self.assertEqual(segments.settings(), "a:1")
-            with mock.patch.object(torch._C, "_cuda_memorySnapshot", lambda key: {"allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "b:1"}}, create=True):
+            three = {"allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "b:1"}}
+            with mock.patch.object(torch._C, "_cuda_memorySnapshot", lambda key: three, create=True):
                 self.assertEqual(segments.settings(), "b:1")
 
 

@@ -41,7 +41,7 @@ class Cache:
 
     def __init__(self, slab: torch.Tensor, name: str = "cache") -> None:
         if getattr(torch._C, "_set_storage_data_ptr_access_error_msg", None) is None:
-            raise RuntimeError(f"a cache needs torch 2.3 or newer, to tell when memory is used that was taken back: this is {torch.__version__}")
+            raise RuntimeError(f"a cache needs torch 2.3 or newer, to make invalid what it took back: this is {torch.__version__}")
         self.name = name
         self._slab: Optional[torch.Tensor] = slab.detach().flatten().view(torch.uint8)
         self.size_bytes = int(self._slab.numel())
@@ -75,9 +75,12 @@ class Cache:
         """As empty(), filled with zeros."""
         return self.empty(*shape, dtype=dtype).zero_()
 
-    def kv(self, layers: int, batch: int, heads: int, length: int, dim: int, dtype: Optional[torch.dtype] = None) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    def kv(
+        self, layers: int, batch: int, heads: int, length: int, dim: int, dtype: Optional[torch.dtype] = None
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Keys and values of a transformer's layers, each (batch, heads, length, dim) and not filled."""
-        return [(self.empty(batch, heads, length, dim, dtype=dtype), self.empty(batch, heads, length, dim, dtype=dtype)) for _ in range(layers)]
+        shape = batch, heads, length, dim
+        return [(self.empty(*shape, dtype=dtype), self.empty(*shape, dtype=dtype)) for _ in range(layers)]
 
     def reset(self) -> int:
         """Takes everything back. Returns how many of its tensors are still referred to, and are invalid from now on."""
@@ -117,11 +120,12 @@ class Cache:
         if storage is None:
             return False
         torch._C._set_storage_data_ptr_access_error_msg(storage._cdata, (
-            f"this tensor, or what it is a view of, {taken.what}, was in memory that {self.name} has taken back and may have given to another\n"
-            "hint: what has to last longer than a request is kept as a .clone()"))
+            f"this tensor, or what it is a view of, {taken.what}, was in memory that {self.name} has taken back"
+            " and may have given to another\nhint: what has to last longer than a request is kept as a .clone()"))
         return True
 
     def _full(self, asked_bytes: int) -> errors.PoolOutOfMemory:
         return errors.PoolOutOfMemory(
-            f"{self.name} is full: {_units.size(asked_bytes)} more asked, {_units.size(self._offset)} of its {_units.size(self.size_bytes)} handed out\n"
-            "hint: high_water_bytes of a cache that is large enough says what a request takes", self.name, asked_bytes, self._offset, self.size_bytes)
+            f"{self.name} is full: {_units.size(asked_bytes)} more asked, {_units.size(self._offset)} of its "
+            f"{_units.size(self.size_bytes)} handed out\nhint: high_water_bytes of a cache that is large enough says what a request takes",
+            self.name, asked_bytes, self._offset, self.size_bytes)

@@ -34,14 +34,14 @@ class PoolInUse(RuntimeError):
 def over_limit(pool: str, asked_bytes: int, used_bytes: int, limit_bytes: int, live_bytes: int) -> PoolOutOfMemory:
     """The pool's own limit was met."""
     return PoolOutOfMemory(
-        f"{pool} is full: {_units.size(asked_bytes)} more asked, {_units.size(used_bytes)} of its limit of {_units.size(limit_bytes)} taken, "
-        f"{_units.size(live_bytes)} of them in tensors\nhint: give it a higher limit=, or less work at a time; what is taken and not in tensors "
-        "is in pieces too small for this request", pool, asked_bytes, used_bytes, limit_bytes)
+        f"{pool} is full: {_units.size(asked_bytes)} more asked, {_units.size(used_bytes)} of its limit of {_units.size(limit_bytes)} "
+        f"taken, {_units.size(live_bytes)} of them in tensors\nhint: give it a higher limit=, or less work at a time; what is taken and not "
+        "in tensors is in pieces too small for this request", pool, asked_bytes, used_bytes, limit_bytes)
 
 
 def device_full(pool: str, asked_bytes: int, used_bytes: int, limit_bytes: Any) -> PoolOutOfMemory:
     """The device has none left, whatever the pool's limit is."""
     within = "" if limit_bytes is None else f" of its limit of {_units.size(limit_bytes)}"
     return PoolOutOfMemory(
-        f"{pool} has taken {_units.size(used_bytes)}{within}, and the device has no {_units.size(asked_bytes)} left for it: others hold it\n"
-        "hint: reserve= takes a pool's memory in advance", pool, asked_bytes, used_bytes, limit_bytes)
+        f"{pool} has taken {_units.size(used_bytes)}{within}, and the device has no {_units.size(asked_bytes)} left for it: others hold it"
+        "\nhint: reserve= takes a pool's memory in advance", pool, asked_bytes, used_bytes, limit_bytes)

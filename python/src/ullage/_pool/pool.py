@@ -122,7 +122,8 @@ class Pool:
     def __call__(self, fn: F) -> F:
         """As a decorator: has fn run in the pool. TypeError for what runs after the call has returned: generators and coroutines."""
         if inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
-            raise TypeError(f"{fn.__qualname__} runs after the call has returned, and so outside of {self}: use `with pool:` within, around no await or yield")
+            raise TypeError(
+                f"{fn.__qualname__} runs after the call has returned, outside of {self}: use `with pool:` within, around no await or yield")
 
         @functools.wraps(fn)
         def inside(*args: Any, **kwargs: Any) -> Any:
@@ -212,7 +213,7 @@ class Pool:
                 for _ in range(small // SMALL_BYTES):
                     fill.append(self._bytes(SMALL_BYTES))
                 if not self.reserved_bytes:
-                    raise RuntimeError(f"this torch ({torch.__version__}) doesn't ask a pool's own allocator for memory, so no limit can be kept")
+                    raise RuntimeError(f"this torch ({torch.__version__}) doesn't ask a pool's own allocator: no limit can be kept")
                 if reserve:
                     fill.append(self._bytes(-(-(reserve - self.reserved_bytes) // SMALL_SEGMENT_BYTES) * SMALL_SEGMENT_BYTES))
         finally:
@@ -235,7 +236,7 @@ class Pool:
 
 
 def _drop_workspaces() -> None:
-    """Frees cuBLAS's workspaces, 8 to 32 MiB a thread and stream, which are kept from the first product on. The next one makes them anew."""
+    """Frees cuBLAS's workspaces, 8 to 32 MiB a thread and stream, kept from the first product on. The next makes them anew."""
     drop = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
     if drop is not None:
         drop()
@@ -253,7 +254,7 @@ def _check_amounts(limit: Optional[int], reserve: int) -> None:
     if limit is not None and limit < SMALL_SEGMENT_BYTES:
         raise ValueError(f"limit={limit}: bytes were expected, at least 2 MiB, the allocator's smallest segment")
     if reserve and reserve < LEAST_RESERVE_BYTES:
-        raise ValueError(f"reserve={reserve}: bytes were expected, 0 or at least {_units.size(LEAST_RESERVE_BYTES)}, as segments have sizes of their own")
+        raise ValueError(f"reserve={reserve}: bytes were expected, 0 or at least {_units.size(LEAST_RESERVE_BYTES)}: segments are large")
     if limit is not None and reserve > limit:
         raise ValueError(f"reserve={reserve} is more than limit={limit}")
 

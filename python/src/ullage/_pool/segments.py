@@ -121,7 +121,7 @@ def settings() -> str:
 
 
 def snapshot(pool_id: tuple[int, int]) -> Any:
-    """PyTorch's account of a pool's segments, and of its settings; (0, 0) is all that there is. Without the history, where it can be left out.
+    """PyTorch's account of a pool's segments, and of its settings; (0, 0) is all that there is. No history, where it can be left out.
 
     torch 2.11 gives up a reference to each of the numbers that isn't its own (pytorch PR#196366): an id above 256 would be freed while it
     is in use, and some hundred calls later the process would die. So each number gets a reference more.
