@@ -62,10 +62,12 @@ def main(cards):
     found = False
     for card in cards:
         result = ullage.fit(model, step, optimizer, ids, gpu=card)
-        found = found or result.fits_safely
+        if result.fits_safely:
+            found = True
+        else:  # each remedy is traced, which takes some seconds
+            remedies = ["autocast", "checkpoint", "adam8bit", "autocast+checkpoint"]
+            result = ullage.fit(model, step, optimizer, ids, gpu=card, remedies=remedies)
         print(result)
-        if not result.fits_safely:
-            print(ullage.fit(model, step, optimizer, ids, gpu=card, remedies=["autocast", "checkpoint", "adam8bit", "autocast+checkpoint"]))
     return 0 if found else 1
 
 

@@ -190,14 +190,3 @@ func TestFitRemediesRefuses(t *testing.T) {
 		}
 	}
 }
-
-func TestFitRemediesText(t *testing.T) {
-	for name, flags := range map[string][]string{"fit-remedies.txt": nil, "fit-remedies.md": {"--markdown"}} {
-		var o outside
-		args := append([]string{"fit", "--trace", "../../testdata/fit/gpt2-b30-adamw.jsonl.gz", "--gpu", "rtx3080", "--top", "2", "--remedies", "all"}, flags...)
-		if code := o.run(t, args...); code != exitDone {
-			t.Fatalf("exit code %d: %s", code, &o.stderr)
-		}
-		golden(t, filepath.Join("testdata", "golden", name), o.stdout.Bytes())
-	}
-}

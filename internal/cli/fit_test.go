@@ -191,15 +191,3 @@ func TestFitWritesARecording(t *testing.T) {
 		}
 	}
 }
-
-func TestFitText(t *testing.T) {
-	for name, args := range map[string][]string{
-		"fit-fits.txt": {"--trace", fitTrace, "--top", "3"}, "fit-not.txt": {"--trace", fitTrace, "--top", "3", "--gpu", "rtx3080", "--device-memory", "6GiB"}, "fit.md": {"--trace", fitTrace, "--top", "3", "--markdown"},
-	} {
-		var o outside
-		if code := o.run(t, append([]string{"fit"}, args...)...); code != exitDone {
-			t.Fatalf("%s: exit code %d: %s", name, code, &o.stderr)
-		}
-		golden(t, filepath.Join("testdata", "golden", name), o.stdout.Bytes())
-	}
-}

@@ -97,6 +97,12 @@ var goldenCommands = []string{
 	"tune --json --alloc-conf=expandable_segments:True --alloc-conf=max_split_size_mb:128,garbage_collection_threshold:0.8 gpu/oom_checkerboard.pickle.xz",
 	"tune --torch 2.4 --alloc-conf=expandable_segments:True,max_split_size_mb:64 recordings/ddp-rank0.pickle.xz recordings/ddp-rank1.pickle.xz",
 
+	// Without a GPU.
+	"fit --top 3 --trace fit/vgg16-b500-momentum.jsonl.gz",
+	"fit --top 3 --gpu rtx3080 --device-memory 6GiB --trace fit/vgg16-b500-momentum.jsonl.gz",
+	"fit --top 3 --markdown --trace fit/vgg16-b500-momentum.jsonl.gz",
+	"fit --top 1 --gpu rtx3080 --remedies all --trace fit/gpt2-b30-adamw.jsonl.gz",
+	"fit --top 1 --gpu rtx3080 --remedies all --markdown --trace fit/gpt2-b30-adamw.jsonl.gz",
 	"fit --top 2 --trace fit/fsdp2-rank0.jsonl.gz --trace fit/fsdp2-rank1.jsonl.gz",
 
 	// What cannot be.
