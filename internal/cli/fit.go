@@ -293,7 +293,7 @@ func (r *fitter) predict(t *fit.Trace) (*report.Fitting, error) {
 	if err != nil {
 		return nil, inputError(err)
 	}
-	return &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Notes: notesOf(t)}, nil
+	return &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Notes: append(notesOf(t), unsteady(job)...)}, nil
 }
 
 // explain adds to a prediction whose memory it is, the cards that hold it, and the budgets.

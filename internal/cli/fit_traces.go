@@ -12,6 +12,7 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/child"
 	"github.com/ullage-dev/ullage/internal/fit"
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // traced reads what the processes of the program wrote, and returns the trace of each rank.
@@ -169,6 +170,17 @@ func notesOf(t *fit.Trace) []string {
 		notes = append(notes, "the trace is not whole: "+t.Cut)
 	}
 	return notes
+}
+
+// unsteady tells of a job whose tensors differ in size from step to step: then the steps
+// that were traced need not be those that need most.
+func unsteady(job *fit.Job) []string {
+	before, last := job.RoundBytes()
+	if d := max(before-last, last-before); d < 1<<20 || d < before/1000 {
+		return nil
+	}
+	return []string{fmt.Sprintf("sizes differ from step to step (the last two asked for %s and %s in all): a longer run may need more than was traced; --steps sees more of them",
+		units.FormatBytes(before), units.FormatBytes(last))}
 }
 
 // placeOf names the innermost line of a stack.

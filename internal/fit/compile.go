@@ -27,6 +27,7 @@ type Job struct {
 	Exact     int     // and that were
 	Searches  int     // forms that cudnn.benchmark tries all kernels for
 	hasStream bool
+	lastRound int // index of the first call of the last round of steps; -1 where there were too few
 }
 
 // TermUse is what was asked for because of one term.
@@ -92,6 +93,7 @@ func compile(t *Trace, p *Profile, device int, convs *convTable) (*Job, error) {
 	if len(c.job.ops) == 0 {
 		return nil, fmt.Errorf("%s: %w", t.Name, ErrNoCUDA)
 	}
+	c.job.markLastRound()
 	return c.job, nil
 }
 

@@ -20,6 +20,8 @@ type Run struct {
 	allocator.Stats
 	Failed   *Failure // the request that ends it; nil if it lives
 	Declined int      // workspaces that there was no room for: convolutions take slower algorithms
+
+	PeakBeforeLast int64 // peak of reserved bytes before the last round of steps; 0 where there were too few
 }
 
 // Failure is a request that could not be served.
@@ -72,6 +74,9 @@ func (j *Job) replay(room Room, watch watcher, out *Run) *allocator.Simulator {
 		blocks: make([]allocator.BlockID, j.slots), sizes: make([]int64, j.slots),
 	}
 	for i := range j.ops {
+		if i == j.lastRound {
+			out.PeakBeforeLast = r.sim.Stats().PeakReserved
+		}
 		if !r.step(&j.ops[i]) {
 			break
 		}

@@ -119,11 +119,12 @@ def pictures(path: str, names: list, size: int) -> None:
         Image.frombytes("RGB", (16, 16), random.randbytes(768)).resize((size, size)).save(file, "JPEG")
 
 
-def words(path: str, files: list, lines: int, vocabulary: int) -> None:
+def words(path: str, files: list, lines: int, vocabulary: int, heading: str = "") -> None:
     """Text files with lines of up to 40 words, each word of the vocabulary at least once in each."""
     os.makedirs(path, exist_ok=True)
     for name in files:
         with open(os.path.join(path, name), "w") as f:
+            f.write(heading)
             for first in range(0, vocabulary, 40):
                 f.write(" ".join(f"w{i}" for i in range(first, min(first + 40, vocabulary))) + "\n")
             for _ in range(lines):
