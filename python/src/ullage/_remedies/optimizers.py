@@ -112,6 +112,7 @@ class Replace(Remedy):
                 self._making = True
                 other.append(self._make([p for group in old.param_groups for p in group["params"]]))
                 self._making = False
+                old.state.clear()  # which some make at once
                 self.places += 1
                 self.did = f"{self._is} in place of {type(old).__name__}"
             return other[0].step(closure) if closure is not None else other[0].step()
