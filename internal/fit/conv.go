@@ -1,5 +1,7 @@
 package fit
 
+import "slices"
+
 // Convolutions run in cuDNN, which takes a workspace for each: allocated after the result
 // and right before the kernel, freed right after it (ATen/native/cudnn/Conv_v8.cpp,
 // run_conv_plan). It holds the operands in cuDNN's own layout, where the kernel wants
@@ -53,7 +55,7 @@ func (c *call) shapeOf(in, weight, out *Tensor) (v convCall) {
 	}
 	s.nhwc = in.isChannelsLast() || weight.isChannelsLast()
 	s.groups = max(1, int64(c.s.number("groups", 1)))
-	s.stride, s.pad, s.dilation = lastOf(c.s.ints("stride"), 1), lastOf(c.s.ints("padding"), 0), max(1, lastOf(c.s.ints("dilation"), 1))
+	s.stride, s.pad, s.dilation = lastOf(c.s.ints("stride"), 1), slices.Max(append(c.s.ints("padding"), 0)), max(1, lastOf(c.s.ints("dilation"), 1))
 	from, to := in, out
 	if v.transposed {
 		from, to = out, in // the layer whose input gradient this is
@@ -156,6 +158,10 @@ func (c *call) conv(v convCall, d convDir) {
 	if v.transposed && d != convWeight {
 		d = convInput - d // forwards and backwards change places
 	}
+	if v.shape.ownKernel() {
+		c.c.job.Exact++
+		return
+	}
 	w := c.c.workspaceOf(&v.shape, d)
 	c.c.job.Used.CuDNN = true
 	if c.c.benchmark {
@@ -167,6 +173,13 @@ func (c *call) conv(v convCall, d convDir) {
 		c.c.job.Guesses++
 	}
 	c.p.drop(c.p.between(Convolution, convFunction, w.bytes, w.high))
+}
+
+// ownKernel tells whether PyTorch runs a convolution in a kernel of its own, which takes
+// nothing: where each channel has filters of its own, except with channels innermost or in
+// float16, or where indices need 64 bits (ATen/native/Convolution.cpp, use_cudnn_depthwise).
+func (v *convShape) ownKernel() bool {
+	return v.grouping() == 2 && v.k%v.c == 0 && !v.nhwc && v.mode != convF16 && v.n*max(v.c*v.h*v.w, v.k*v.p*v.q) < 1<<31
 }
 
 // Of 68 searches measured under cudnn.benchmark, half asked for at most twice what the

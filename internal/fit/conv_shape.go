@@ -39,16 +39,21 @@ func (v *convShape) element() int64 {
 	return 4
 }
 
-// output sets p and q.
+// output sets p and q. A kernel of 1 in one direction, of a layer in one dimension or of a
+// pair such as 1×7 and 7×1, has padding in the other only.
 func (v *convShape) output() {
 	if v.p > 0 && v.q > 0 {
 		return
 	}
-	v.p = max(1, (v.h+2*v.pad-v.dilation*(v.r-1)-1)/max(v.stride, 1)+1)
-	if v.h == 1 && v.r == 1 {
-		v.p = 1 // of one dimension: the height has no padding
+	padH, padW := v.pad, v.pad
+	if v.r == 1 && (v.s > 1 || v.h == 1) {
+		padH = 0
 	}
-	v.q = max(1, (v.w+2*v.pad-v.dilation*(v.s-1)-1)/max(v.stride, 1)+1)
+	if v.s == 1 && v.r > 1 {
+		padW = 0
+	}
+	v.p = max(1, (v.h+2*padH-v.dilation*(v.r-1)-1)/max(v.stride, 1)+1)
+	v.q = max(1, (v.w+2*padW-v.dilation*(v.s-1)-1)/max(v.stride, 1)+1)
 }
 
 // operand is one of a convolution's three tensors.

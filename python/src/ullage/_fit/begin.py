@@ -51,6 +51,14 @@ def _hide_gpus() -> None:
             os.environ["CUDA_VISIBLE_DEVICES"] = before
 
 
+def _script_without_fusing() -> None:
+    """Has functions of torch.jit.script run operator by operator: what it fuses is compiled by the GPU's driver, which is not there."""
+    for name in ("_jit_set_texpr_fuser_enabled", "_jit_override_can_fuse_on_gpu"):
+        setter = getattr(torch._C, name, None)
+        if setter is not None:
+            setter(False)
+
+
 class _NoTensor:
     """Stands where libraries look whether a tensor is fake, so as to leave out what reads values: here they can be read."""
 
@@ -96,6 +104,7 @@ class Session:
         """Puts everything in place; from here on the program's tensors pass by."""
         setattr(fake_tensor, "init_gpu_context", lambda *_: None)
         setattr(torch._subclasses, "FakeTensor", _NoTensor)
+        _script_without_fusing()
         modules.install()
         resize.install(self.mode)
         self.paths.install()
