@@ -151,7 +151,7 @@ func (r *fitter) judge(t *fit.Trace) error {
 // notesOf lists what a trace assumes, each kind at each place once.
 func notesOf(t *fit.Trace) []string {
 	var notes []string
-	seen := map[string]bool{}
+	seen, sizes := map[string]bool{}, 0
 	for i := range t.Events {
 		e := &t.Events[i]
 		if e.Kind != fit.Note {
@@ -164,7 +164,13 @@ func notesOf(t *fit.Trace) []string {
 		if !seen[text] {
 			seen[text] = true
 			notes = append(notes, text)
+			if t.Texts[e.Text].What == "size" {
+				sizes++
+			}
 		}
+	}
+	if sizes > 0 {
+		notes = append([]string{units.FormatPlural(sizes, "size depends", "sizes depend") + " on values that only a GPU would have, and count as large as they can be: the job may need less"}, notes...)
 	}
 	if t.Cut != "" {
 		notes = append(notes, "the trace is not whole: "+t.Cut)

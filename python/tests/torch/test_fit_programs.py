@@ -169,6 +169,39 @@ if not IS_OLD:
         def test_large_tensors_of_the_cpu_take_no_memory(self):
             self.assertLess(self.run_of.end["host_peak_bytes"], 1400 << 20)
 
+    class WhatDependsOnValues(unittest.TestCase):
+        @classmethod
+        def setUpClass(cls):
+            cls.run_of = Run(
+                """
+                import json, torch
+                from torch import nn
+                said = {}
+                torch.library.define("torchvision::nms", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+                boxes = torch.rand(50, 4, device="cuda")
+                said["kept"] = list(torch.ops.torchvision.nms(boxes, boxes[:, 0], 0.5)[:20].shape)
+                loss, large = boxes.sum(), torch.randn(512, 512, device="cuda")
+                said["finite"] = [bool(torch.isfinite(loss)), bool(torch.isfinite(large).all()), bool(torch.isnan(large).any()), bool(torch.isinf(loss))]
+                said["equal"] = bool((large == large.clone()).any())
+                embedding = nn.Embedding(1000, 16, sparse=True).cuda()
+                optimizer = torch.optim.SparseAdam(list(embedding.parameters()))
+                embedding(torch.randint(0, 1000, (8, 4), device="cuda")).sum().backward()
+                optimizer.step()
+                said["state"] = list(optimizer.state[embedding.weight]["exp_avg"].shape)
+                model = nn.Linear(4, 4).cuda().share_memory()
+                said["shared"] = str(model.weight.device)
+                print(json.dumps(said))
+                """
+            )
+
+        def test_goes_through(self):
+            want = {"kept": [20], "finite": [True, True, False, False], "equal": False, "state": [1000, 16], "shared": "cuda:0"}
+            self.assertEqual(self.run_of.said(), want, self.run_of.err)
+
+        def test_what_is_taken_as_large_as_it_can_be_is_said(self):
+            notes = [n["text"] for n in self.run_of.of("note") if n["what"] == "size"]
+            self.assertIn("nms of 50 boxes: all are kept", notes)
+
 
 if __name__ == "__main__":
     unittest.main()

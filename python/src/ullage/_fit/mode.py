@@ -171,6 +171,9 @@ class TraceMode(_base):  # type: ignore[misc]
         Raises Unsupported for others.
         """
         schema = getattr(func, "_schema", None)
+        size = values.SIZES.get(str(func))
+        if size is not None:
+            return size(self, *args)
         if schema is not None and schema.is_mutable and not schema.returns:
             return None
         if schema is not None and schema.is_mutable and len(schema.returns) == 1 and isinstance(args[0], torch.Tensor):
@@ -184,11 +187,15 @@ class TraceMode(_base):  # type: ignore[misc]
 
     def made(self, func: Any, args: Any, kwargs: Any, shape: list[int], dtype: torch.dtype, like: torch.Tensor) -> FakeTensor:
         """A new tensor as the result of a call whose shape values has found out; the call is written down."""
-        with torch._C._DisableTorchDispatch():
-            meta = torch.empty(shape, dtype=dtype, device="meta")
-        result = FakeTensor(self, meta, like.device)
+        result = self.form(shape, dtype, like)
         self._note(func, args, kwargs, result, signature.key_of(func, args, kwargs))
         return result
+
+    def form(self, shape: list[int], dtype: torch.dtype, like: torch.Tensor) -> FakeTensor:
+        """A new tensor of a shape on another's device, of which nothing is written down."""
+        with torch._C._DisableTorchDispatch():
+            meta = torch.empty(shape, dtype=dtype, device="meta")
+        return FakeTensor(self, meta, like.device)
 
     def note_call(self, func: Any, args: Any, kwargs: Any) -> None:
         """Writes down a call that made nothing on the GPU."""
@@ -216,7 +223,7 @@ class TraceMode(_base):  # type: ignore[misc]
             self.known.after_write(func, args, kwargs, args[0])
         elif new:
             self.known.after(func, args, kwargs, result)
-            if func in values.HOLDS:
+            if values.holds(func, args):
                 result._ullage_holds = True
 
     def _line(self, func: Any, args: Any, kwargs: Any, outs: list[torch.Tensor], new: list[tuple[int, int, int]], key: Any) -> None:

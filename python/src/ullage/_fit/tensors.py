@@ -43,6 +43,7 @@ def install(trace: Trace) -> None:
     torch.load = torch.serialization.load = _loader(load)
     torch.serialization.add_safe_globals([_rebuild])
     _addresses()
+    _sharing()
     _safetensors(trace)
 
 
@@ -54,6 +55,16 @@ def _addresses() -> None:
         return int(self._cdata) if self.device.type == "meta" else int(address(self))
 
     torch.UntypedStorage.data_ptr = data_ptr  # type: ignore[method-assign]
+
+
+def _sharing() -> None:
+    """Leaves the storages of fakes where they are, as memory of the GPU can be shared without being moved."""
+    share = torch.UntypedStorage.share_memory_
+
+    def share_memory_(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self if self.device.type == "meta" else share(self, *args, **kwargs)
+
+    torch.UntypedStorage.share_memory_ = share_memory_  # type: ignore[method-assign]
 
 
 def _safetensors(trace: Trace) -> None:

@@ -27,7 +27,32 @@ _FACTORIES = {
     "aten::new_empty", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::new_empty_strided",
 }  # fmt: skip
 
-HOLDS = {aten.all.default, aten.all.dim, aten.all.dims, aten.isfinite.default}  # what a program checks before it goes on
+
+def _always(args: Any) -> bool:
+    return True
+
+
+def _both_hold(args: Any) -> bool:
+    return all(getattr(t, "_ullage_holds", False) for t in args[:2])
+
+
+# What a program checks before it goes on, by operator. isfinite is made of others: x == x, |x| != inf, and the product of both.
+_HOLDS: dict[Any, Callable[[Any], bool]] = {
+    aten.all.default: _always,
+    aten.all.dim: _always,
+    aten.all.dims: _always,
+    aten.eq.Tensor: lambda args: args[0] is args[1],
+    aten.ne.Scalar: lambda args: args[1] == float("inf"),
+    aten.mul.Tensor: _both_hold,
+    aten.logical_and.default: _both_hold,
+    aten.bitwise_and.Tensor: _both_hold,
+}
+
+
+def holds(func: Any, args: Any) -> bool:
+    """Whether the result of an operator is true in all elements as far as a program that goes on has to believe."""
+    rule = _HOLDS.get(func)
+    return rule is not None and rule(args)
 
 
 def is_factory(func: Any) -> bool:
@@ -272,6 +297,21 @@ def _cudnn_rnn_gradient(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fa
     return (*grads, parts)
 
 
+def _suppressed(mode: "TraceMode", boxes: torch.Tensor, *rest: Any) -> Any:
+    """The boxes that do not overlap with better ones, by number."""
+    _count_is_unknown(mode, f"nms of {boxes.shape[0]} boxes: all are kept")
+    return mode.form([boxes.shape[0]], torch.int64, boxes)
+
+
+def _sparse_mask(mode: "TraceMode", t: torch.Tensor, mask: torch.Tensor, *rest: Any) -> Any:
+    """What a dense tensor has where a sparse one has elements."""
+    indices, elements = mask._indices(), mask._values()
+    with mode:
+        taken = torch.empty(elements.shape, dtype=t.dtype, device=t.device)
+        form = {"dtype": t.dtype, "layout": mask.layout, "device": t.device, "is_coalesced": mask.is_coalesced()}
+        return aten._sparse_coo_tensor_with_dims_and_tensors.default(mask.sparse_dim(), mask.dense_dim(), mask.shape, indices, taken, **form)
+
+
 def _same(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
     """Pinning memory of the CPU changes nothing here."""
     return args[0]
@@ -318,4 +358,10 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     aten._cudnn_rnn_backward.default: _cudnn_rnn_gradient,
     aten._pin_memory.default: _same,
     aten.is_pinned.default: _on_cpu,
+}
+
+# What comes of operators that torch has no rule for, by name: they are looked for where torch has failed, as some come with libraries.
+SIZES: dict[str, Callable[..., Any]] = {
+    "torchvision.nms.default": _suppressed,
+    "aten.sparse_mask.default": _sparse_mask,
 }
