@@ -76,6 +76,9 @@ func (t *convTable) nearest(v *convShape, d convDir) []neighbour {
 		if c == nil {
 			continue
 		}
+		if other := l.at(c.n); far+batch > oddityReach && other.odd(c.workspace[d]) {
+			continue
+		}
 		n := neighbour{far + batch, v.like(l.at(c.n), c.workspace[d])}
 		at, _ := slices.BinarySearchFunc(near, n, func(a, b neighbour) int { return cmp.Compare(a.distance, b.distance) })
 		if near = slices.Insert(near, at, n); len(near) > neighbours {
@@ -83,6 +86,24 @@ func (t *convTable) nearest(v *convShape, d convDir) []neighbour {
 		}
 	}
 	return near
+}
+
+// Some convolutions take many times what their operands do: sums for each of thousands of
+// tiles. One in a hundred does, of forms that have little in common, so that it says
+// nothing of any but its closest neighbours.
+const (
+	oddityTimes = 3
+	oddityReach = 0.3 // distance
+)
+
+// odd tells whether a workspace is much larger than copies of all operands, and not because
+// each image has sums of its own.
+func (v *convShape) odd(workspace int64) bool {
+	if workspace < oddityTimes*(v.bytes(operandInput, true)+v.bytes(operandOutput, true)+v.bytes(operandWeight, true)) || v.mode == convF32 {
+		return false
+	}
+	class, _ := v.classify(workspace)
+	return class != perImage
 }
 
 // nearestBatch returns the case of the layer whose batch is nearest, with the distance.
@@ -148,7 +169,7 @@ func (v *convShape) grouping() int {
 }
 
 // features are a convolution's numbers on scales on which distances mean much the same.
-type features [11]float64
+type features [12]float64
 
 // Weights of the features. The batch matters least: cuDNN's choice goes by channels,
 // kernel, stride and alignment.
@@ -158,8 +179,8 @@ func (v *convShape) features() features {
 	e := v.element()
 	cg, kg := v.c/v.groups, v.k/v.groups
 	return features{
-		log2(cg), log2(kg), 0.7 * log2(v.p*v.q), 1.5 * log2(v.r*v.s), 3 * truth(v.r == 1 && v.s == 1), 1.5 * float64(min(v.stride, 4)), 3 * float64(v.dilation),
-		2 * truth(cg%(16/e) == 0), 2 * truth(kg%(16/e) == 0), 0.5 * truth(v.pad > 0), 0.5 * log2(v.groups),
+		log2(cg), log2(kg), 0.7 * log2(v.p*v.q), 1.5 * log2(v.r*v.s), 3 * truth(v.r == 1 && v.s == 1), 3 * float64(min(v.stride, 4)), 3 * float64(v.dilation),
+		2 * truth(kg%(16/e) == 0), truth(v.pad > 0), 0.5 * log2(v.groups), 0.5 * truth(v.h*v.w%(16/e) == 0), 0.5 * truth(v.p*v.q%(16/e) == 0),
 	}
 }
 

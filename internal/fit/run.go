@@ -11,6 +11,7 @@ type Room struct {
 	Config      allocator.Config // settings of the allocator, with the limit of reserved memory
 	DeviceBytes int64            // that can be had on the device; 0 is without bound
 	High        bool             // what is known within bounds only takes the most
+	Mixed       uint64           // not 0: it takes the likely amount or the most, each form as this number has it
 	Order       allocator.AddressOrder
 	Seed        uint64
 }
@@ -70,7 +71,7 @@ func (j *Job) replay(room Room, watch watcher, out *Run) *allocator.Simulator {
 		dev = watch.device(dev)
 	}
 	r := &replayer{
-		sim: allocator.NewSimulator(room.Config, dev), watch: watch, out: out, high: room.High,
+		sim: allocator.NewSimulator(room.Config, dev), watch: watch, out: out, high: room.High, mixed: room.Mixed,
 		blocks: make([]allocator.BlockID, j.slots), sizes: make([]int64, j.slots),
 	}
 	for i := range j.ops {
@@ -91,6 +92,7 @@ type replayer struct {
 	watch  watcher // nil: nobody
 	out    *Run
 	high   bool
+	mixed  uint64
 	blocks []allocator.BlockID // by slot
 	sizes  []int64
 	later  []pendingFree
@@ -111,11 +113,27 @@ func (r *replayer) step(o *jobOp) bool {
 	return true
 }
 
-func (r *replayer) malloc(o *jobOp) bool {
-	bytes := o.bytes
-	if r.high {
-		bytes = o.high
+// amount is what a request comes to. Requests of one form come to the same in a run: cuDNN
+// takes one kernel for all.
+func (r *replayer) amount(o *jobOp) int64 {
+	switch {
+	case o.high == o.bytes:
+		return o.bytes
+	case r.high:
+		return o.high
+	case r.mixed != 0:
+		// Two rounds of SplitMix64's multiplication and shift tell forms apart by their bounds.
+		x := (uint64(o.bytes) ^ uint64(o.high)<<20 ^ r.mixed) * 0x9e3779b97f4a7c15
+		x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
+		if x>>63 != 0 {
+			return o.high
+		}
 	}
+	return o.bytes
+}
+
+func (r *replayer) malloc(o *jobOp) bool {
+	bytes := r.amount(o)
 	r.blocks[o.slot], r.sizes[o.slot] = allocator.None, bytes
 	if bytes <= 0 {
 		return true
