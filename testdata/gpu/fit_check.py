@@ -1,4 +1,4 @@
-"""Holds `ullage fit` against training jobs of architectures that its tables were not made from.
+"""Holds `ullage fit` against training jobs of many models that nobody looked at while it was made.
 
 usage: fit_check.py measure [SECONDS]              on a machine with a GPU: runs JOBS, a process each, several at once, and prints a JSON line for each
        fit_check.py compare FILE ULLAGE [TRACES]   without one: runs the same jobs through `ullage fit`, keeps the traces, and prints the errors
