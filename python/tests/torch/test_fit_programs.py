@@ -115,6 +115,24 @@ if not IS_OLD:
         def test_what_was_passed_by_is_said(self):
             self.assertLessEqual({"compile", "workers", "save"}, {n["what"] for n in self.run_of.of("note")})
 
+    class Scripted(unittest.TestCase):
+        def test_functions_of_jit_script_run_operator_by_operator(self):
+            run = Run(
+                """
+                import json, torch
+
+                @torch.jit.script
+                def bucket(x: torch.Tensor) -> torch.Tensor:
+                    return torch.where(x > 0, torch.log(x + 1) * 2, torch.ceil(x))
+
+                x = torch.randn(100, 100, device="cuda")
+                for _ in range(4):  # from the third call on, real ones are fused
+                    y = bucket(x)
+                print(json.dumps({"shape": list(y.shape)}))
+                """
+            )
+            self.assertEqual(run.said(), {"shape": [100, 100]})
+
     class Layers(unittest.TestCase):
         @classmethod
         def setUpClass(cls):
