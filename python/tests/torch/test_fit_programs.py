@@ -115,7 +115,7 @@ if not IS_OLD:
         def test_what_was_passed_by_is_said(self):
             self.assertLessEqual({"compile", "workers", "save"}, {n["what"] for n in self.run_of.of("note")})
 
-    class Scripted(unittest.TestCase):
+    class WhatOnlyAGPURuns(unittest.TestCase):
         def test_functions_of_jit_script_run_operator_by_operator(self):
             run = Run(
                 """
@@ -132,6 +132,20 @@ if not IS_OLD:
                 """
             )
             self.assertEqual(run.said(), {"shape": [100, 100]})
+
+        def test_grouped_products_in_float32(self):
+            run = Run(
+                """
+                import json, torch
+
+                tokens, experts = torch.randn(64, 32, device="cuda", requires_grad=True), torch.randn(4, 32, 16, device="cuda", requires_grad=True)
+                ends = torch.tensor([16, 16, 40, 64], dtype=torch.int32, device="cuda")
+                out = torch._grouped_mm(tokens, experts, offs=ends)
+                out.sum().backward()
+                print(json.dumps({"out": list(out.shape), "tokens": list(tokens.grad.shape), "experts": list(experts.grad.shape)}))
+                """
+            )
+            self.assertEqual(run.said(), {"out": [64, 16], "tokens": [64, 32], "experts": [4, 32, 16]})
 
     class Layers(unittest.TestCase):
         @classmethod
@@ -206,6 +220,10 @@ if not IS_OLD:
                 embedding(torch.randint(0, 1000, (8, 4), device="cuda")).sum().backward()
                 optimizer.step()
                 said["state"] = list(optimizer.state[embedding.weight]["exp_avg"].shape)
+                torch.distributions.Categorical(logits=boxes).log_prob(torch.distributions.Categorical(logits=boxes).sample())
+                unfinished = torch.ones(2, dtype=torch.long, device="cuda") & ~(boxes[:2, 0] > 0.5)
+                said["going on"] = bool(unfinished.max() == 0)
+                said["ended"] = bool((unfinished & ~(torch.full((2,), True, device="cuda") | (boxes[:2, 0] > 0.5))).max() == 0)
                 model = nn.Linear(4, 4).cuda().share_memory()
                 said["shared"] = str(model.weight.device)
                 print(json.dumps(said))
@@ -213,7 +231,7 @@ if not IS_OLD:
             )
 
         def test_goes_through(self):
-            want = {"kept": [20], "finite": [True, True, False, False], "equal": False, "state": [1000, 16], "shared": "cuda:0"}
+            want = {"kept": [20], "finite": [True, True, False, False], "equal": False, "state": [1000, 16], "going on": False, "ended": True, "shared": "cuda:0"}
             self.assertEqual(self.run_of.said(), want, self.run_of.err)
 
         def test_what_is_taken_as_large_as_it_can_be_is_said(self):

@@ -12,7 +12,7 @@ from typing import Any, Optional
 import torch
 from torch._subclasses import fake_tensor
 
-from . import attention, cuda, hooks, modules, passby, resize, rnn, tensors
+from . import attention, cuda, grouped, hooks, modules, passby, resize, rnn, tensors
 from .config import Config
 from .mode import TraceMode
 from .optim import Steps
@@ -111,6 +111,7 @@ class Session:
         self.steps.install()
         attention.install(attention.Chooser(self.config.device.capability, _cudnn_version()))
         rnn.install()
+        grouped.install()
         tensors.install(self.trace)
         passby.PassBy(self.trace).install(self.mode)
         self.mode.module = self.paths.current
