@@ -133,6 +133,20 @@ if not IS_OLD:
             )
             self.assertEqual(run.said(), {"shape": [100, 100]})
 
+        def test_recurrent_layers_under_autocast(self):
+            run = Run(
+                """
+                import json, torch
+
+                layer = torch.nn.LSTM(16, 32, batch_first=True, bidirectional=True).cuda()
+                with torch.autocast("cuda", dtype=torch.bfloat16):
+                    out, (h, c) = layer(torch.randn(4, 10, 16, device="cuda"))
+                out.float().sum().backward()
+                print(json.dumps({"out": list(out.shape), "type": str(out.dtype), "grads": {str(p.grad.dtype) for p in layer.parameters()} == {"torch.float32"}}))
+                """
+            )
+            self.assertEqual(run.said(), {"out": [4, 10, 64], "type": "torch.bfloat16", "grads": True})
+
         def test_grouped_products_in_float32(self):
             run = Run(
                 """

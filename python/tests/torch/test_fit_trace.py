@@ -149,6 +149,42 @@ else:
             )
             self.assertEqual((run.status, run.end["reason"], run.end["steps"], run.end["calls"]), (0, "steps", 3, 20))
 
+        def test_tokens_that_are_generated_are_waited_for(self):
+            run = Run(
+                """
+                import torch
+                model = torch.nn.Linear(4, 4).cuda().eval()
+                def generate(tokens):
+                    with torch.no_grad():
+                        for _ in range(tokens):
+                            model(torch.ones(2, 4, device="cuda"))
+                generate(20)
+                for _ in range(10):
+                    with torch.no_grad():
+                        model(torch.ones(2, 4, device="cuda"))
+                """
+            )
+            self.assertEqual((run.status, run.end["reason"], run.end["calls"]), (0, "calls", 21))
+
+        def test_replays_of_a_graph_are_steps(self):
+            run = Run(
+                """
+                import torch
+                model = torch.nn.Linear(64, 64).cuda()
+                optimizer = torch.optim.SGD(model.parameters(), 0.1)
+                x = torch.ones(2, 64, device="cuda")
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    model(x).sum().backward()
+                    optimizer.step()
+                for _ in range(10):
+                    graph.replay()
+                """
+            )
+            self.assertEqual((run.status, run.end["reason"], run.end["steps"]), (0, "steps", 3), run.err)
+            self.assertEqual([n["what"] for n in run.of("note")], ["graph"])
+            self.assertTrue(all(op.get("s") for op in run.named("aten.sum.default")))
+
         def test_a_program_that_catches_everything_is_ended(self):
             run = Run(
                 """

@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 import torch
 
-from . import streams
+from . import graphs, streams
 from .config import Config
 from .storages import Meter, Storages
 from .trace import Trace, caller
@@ -208,6 +208,7 @@ def install(card: Card) -> None:
         setattr(c, name, function)
     _install_module(card)
     streams.install(card)
+    graphs.install(card.trace)
 
 
 def _install_module(card: Card) -> None:

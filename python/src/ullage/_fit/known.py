@@ -21,6 +21,15 @@ _UNCHANGED = {  # what these write is known without running them: no gradient ov
     aten._amp_update_scale_.default,
 }
 
+# What one operand alone decides, by operator: a sequence that has its greatest length is finished, whatever its last token was.
+_ABSORBING = {
+    aten.bitwise_or.Tensor: 1,
+    aten.logical_or.default: 1,
+    aten.bitwise_and.Tensor: 0,
+    aten.logical_and.default: 0,
+    aten.mul.Tensor: 0,
+}
+
 
 def _is_small(t: torch.Tensor) -> bool:
     return t.numel() <= ELEMENTS
@@ -68,6 +77,8 @@ class Known:
         if not isinstance(result, FakeTensor) or not _is_small(result) or result.layout is not torch.strided or _RANDOM in func.tags:
             return
         value = self._run(func, args, kwargs)
+        if value is None:
+            value = self._decided(func, args, result)
         if isinstance(value, torch.Tensor):
             self.remember(result, value)
 
@@ -101,6 +112,19 @@ class Known:
                 return func(*real_args, **real_kwargs)
         except (_Unknown, RuntimeError, TypeError, ValueError, IndexError, NotImplementedError):
             return None
+
+    def _decided(self, func: Any, args: Any, result: torch.Tensor) -> Optional[torch.Tensor]:
+        """What follows from the one operand that is known. Not of floating point, where 0 * nan is nan, nor of the bits of numbers."""
+        end = _ABSORBING.get(func)
+        if end is None or result.dtype.is_floating_point or result.dtype.is_complex or (end and result.dtype is not torch.bool):
+            return None
+        for t in args[:2]:
+            known = self.of(t) if isinstance(t, torch.Tensor) else None
+            if known is not None:
+                with torch._C._DisableTorchDispatch():
+                    if bool((known == end).all()):
+                        return torch.full(result.shape, end, dtype=result.dtype)
+        return None
 
     def _real(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):

@@ -12,7 +12,7 @@ import sys
 from typing import Any, Callable
 
 TIMES = 3  # that a program is asked to end before it is ended
-EVALUATED = 500  # calls before its first step that a program with an optimizer may make: nanoGPT evaluates 400 batches before it trains
+EVALUATED = 500  # calls before its first step that a program with an optimizer may make, nanoGPT 400; and calls of one that generates tokens
 
 
 class Stopped(SystemExit):
@@ -20,6 +20,16 @@ class Stopped(SystemExit):
 
     def __init__(self) -> None:
         super().__init__(0)
+
+
+def _is_generating() -> bool:
+    """Whether a model is called token by token, so that what it keeps grows: by a function `generate`, as in transformers and nanoGPT."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_name == "generate":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 class Stopper:
@@ -63,8 +73,8 @@ class Stopper:
         return self.calls
 
     def after_calls(self) -> None:
-        """Ends the program if it only calls a model, and has done so often enough. One that has an optimizer is waited for."""
-        enough = max(self._calls, EVALUATED) if self.may_train else self._calls
+        """Ends the program if it only calls a model, and has done so often enough. One that has an optimizer, or generates, is waited for."""
+        enough = max(self._calls, EVALUATED) if self.may_train or _is_generating() else self._calls
         if not self._by_optimizer and self.calls >= enough:
             self._end("calls")
 

@@ -41,6 +41,7 @@ _HOLDS: dict[Any, Callable[[Any], bool]] = {
     aten.all.default: _always,
     aten.all.dim: _always,
     aten.all.dims: _always,
+    aten._is_all_true.default: _always,
     aten.eq.Tensor: lambda args: args[0] is args[1],
     aten.ne.Scalar: lambda args: args[1] == float("inf"),
     aten.mul.Tensor: _both_hold,
