@@ -72,6 +72,14 @@ if not IS_OLD:
             finally:
                 torch.use_deterministic_algorithms(False)
 
+        def test_masks_that_rule_cudnn_out(self):
+            q, k, v = tensors()
+            scores = (q.size(0), q.size(1), q.size(2), k.size(2))
+            for shape, want in ((scores, "cudnn"), ((1, 1, *scores[2:]), "cudnn"), (scores[2:], "cudnn"), (scores[1:], "efficient"), ((3, *scores[1:]), "efficient")):
+                self.assertEqual(choose(HOPPER, q, k, v, torch.zeros(shape, dtype=q.dtype, device=q.device)), want, shape)
+            learned = torch.zeros(scores, dtype=q.dtype, device=q.device, requires_grad=True)
+            self.assertEqual(choose(HOPPER, q, k, v, learned), "efficient")
+
         def test_what_the_program_allows(self):
             q, k, v = tensors()
             with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION):

@@ -69,6 +69,8 @@ class Chooser:
     def _cudnn(self, q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, enable_gqa: bool) -> bool:
         if self.capability < (8, 0) or self.cudnn < 90000 or q.dtype not in HALVES or not _rows_are_dense(q, k, v, mask):
             return False
+        if mask is not None and not _suits(mask, q, k):
+            return False
         if torch.are_deterministic_algorithms_enabled() and not torch.is_deterministic_algorithms_warn_only_enabled():
             return False
         if dropout_p > 0 and 91100 < self.cudnn < 91400 or k.size(2) == 1 or (q.size(2) == 1 and dropout_p > 0):
@@ -82,6 +84,14 @@ class Chooser:
 
 def _rows_are_dense(*tensors: Any) -> bool:
     return all(t is None or t.stride(-1) == 1 or t.size(-1) == 1 for t in tensors)
+
+
+def _suits(mask: Any, q: Any, k: Any) -> bool:
+    """Whether a mask needs no gradient, as a learned bias does, and goes with the scores (check_attn_mask_shape in sdp_utils_cpp.h)."""
+    if mask.requires_grad or mask.dim() not in (2, 4):
+        return False
+    scores = (q.size(0), q.size(1), q.size(2), k.size(2))[4 - mask.dim() :]
+    return all(size in (1, full) for size, full in zip(mask.shape, scores))
 
 
 def _have_elements(*tensors: Any) -> bool:

@@ -28,6 +28,11 @@ def install() -> None:
 def _run(
     mode: int, x: Any, hx: Any, cx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool, batch_sizes: Any
 ) -> tuple[Any, Any, Any]:
+    if torch.is_autocast_enabled("cuda"):  # torch casts within the layer, weights into one buffer
+        kind = torch.get_autocast_dtype("cuda")
+        with torch.autocast("cuda", enabled=False):
+            x, hx, cx = (None if t is None else t.to(kind) for t in (x, hx, cx))
+            return _run(mode, x, hx, cx, [p.to(kind) for p in params], has_biases, num_layers, dropout, train, bidirectional, batch_first, batch_sizes)
     hidden = hx.size(-1)
     size = hidden if cx is None else cx.size(-1)
     state = torch.empty(_DROPOUT_STATE_BYTES, dtype=torch.uint8, device=x.device) if dropout > 0 and train else None
