@@ -24,14 +24,12 @@ class Run:
             path = os.path.join(folder, "program.py")
             with open(path, "w", encoding="utf-8") as f:
                 f.write(textwrap.dedent(program))
-            paths = [os.path.join(ROOT, "inject"), os.path.join(ROOT, "src")]
-            env = {**os.environ, "ULLAGE_FIT": folder, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-            done = subprocess.run([sys.executable, path], env=env, cwd=folder, capture_output=True, text=True, timeout=600)
+            done = subprocess.run([sys.executable, path], env=environment(folder), cwd=folder, capture_output=True, text=True, timeout=600)
             self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
             self.left = sorted(name for name in os.listdir(folder) if name in ("reported", "torch"))
             self.problem = next((_json(name) for name in glob.glob(os.path.join(folder, "problem-*.json"))), None)
             traces = glob.glob(os.path.join(folder, "trace-*.jsonl"))
-            self.lines = [line for name in traces for line in _lines(name)]
+            self.lines = [line for name in traces for line in read_lines(name)]
 
     def of(self, kind):
         """The trace's lines of one kind."""
@@ -52,11 +50,22 @@ class Run:
 
     def said(self):
         """The program's lines of output that are JSON, as one dictionary."""
-        said = {}
-        for line in self.out.splitlines():
-            if line.startswith("{"):
-                said.update(json.loads(line))
-        return said
+        return said_in(self.out)
+
+
+def environment(folder, **more):
+    """The environment of a process that is traced into a folder."""
+    paths = [os.path.join(ROOT, "inject"), os.path.join(ROOT, "src")]
+    return {**os.environ, "ULLAGE_FIT": folder, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", **more}
+
+
+def said_in(out):
+    """The lines of a program's output that are JSON, as one dictionary."""
+    said = {}
+    for line in out.splitlines():
+        if line.startswith("{"):
+            said.update(json.loads(line))
+    return said
 
 
 def _json(path):
@@ -64,7 +73,8 @@ def _json(path):
         return json.load(f)
 
 
-def _lines(path):
+def read_lines(path):
+    """The values of a file of JSON lines."""
     with open(path, encoding="utf-8") as f:
         return [json.loads(line) for line in f]
 

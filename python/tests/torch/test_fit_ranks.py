@@ -8,7 +8,7 @@ import textwrap
 import unittest
 
 import torch
-from fitrun import H200, IS_OLD, ROOT
+from fitrun import H200, IS_OLD, environment, read_lines, said_in
 
 from ullage._fit.config import Config, Device
 
@@ -35,14 +35,12 @@ class Job:
                 self.out += done.stdout
                 self.err += done.stderr
             self.files = sorted(os.listdir(folder))
-            self.traces = [_lines(os.path.join(folder, name)) for name in self.files if name.startswith("trace-")]
+            self.traces = [read_lines(os.path.join(folder, name)) for name in self.files if name.startswith("trace-")]
 
     def _environ(self, folder, rank):
-        paths = [os.path.join(ROOT, "inject"), os.path.join(ROOT, "src")]
-        env = {**os.environ, "ULLAGE_FIT": folder, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-        if rank is not None:
-            env.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(WORLD), MASTER_ADDR="127.0.0.1", MASTER_PORT="29500")
-        return env
+        if rank is None:
+            return environment(folder)
+        return environment(folder, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(WORLD), MASTER_ADDR="127.0.0.1", MASTER_PORT="29500")
 
     def of_rank(self, rank):
         """The trace of the process that joined the job as this rank."""
@@ -54,16 +52,7 @@ class Job:
 
     def said(self):
         """The program's lines of output that are JSON, as one dictionary."""
-        said = {}
-        for line in self.out.splitlines():
-            if line.startswith("{"):
-                said.update(json.loads(line))
-        return said
-
-
-def _lines(path):
-    with open(path, encoding="utf-8") as f:
-        return [json.loads(line) for line in f]
+        return said_in(self.out)
 
 
 def of(lines, kind):
