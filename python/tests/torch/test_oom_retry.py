@@ -3,13 +3,14 @@ import gc
 import sys
 import unittest
 import weakref
+from unittest import mock
 
 import torch
 from fakecuda import OutOfMemoryError
 from oomcuda import OomCuda, Quiet, need
 
 import ullage
-from ullage._oom import failure
+from ullage._oom import attempts, failure
 
 
 class Loop(Quiet):
@@ -243,6 +244,17 @@ class GivingUp(Quiet):
     def test_shrink_has_to_shrink(self):
         with self.assertRaisesRegex(ValueError, "shrink returned 16 for 16"):
             self.run_with(OutOfMemoryError("CUDA out of memory."), shrink=lambda size: size)
+
+    def test_an_error_of_shrink_is_not_called_another_ranks(self):
+        with OomCuda(total_bytes=40 << 10), mock.patch.object(attempts.log, "error") as told, self.assertRaises(TypeError):
+            for attempt in ullage.retry_on_oom(size=64, shrink=5):
+                with attempt:
+                    need(attempt.size)
+        told.assert_not_called()
+
+    def test_a_floor_is_a_whole_number(self):
+        with self.assertRaisesRegex(TypeError, "floor is 1.5, but has to be a whole number"):
+            ullage.retry_on_oom(size=4, floor=1.5)
 
 
 class Decorator(Quiet):

@@ -70,6 +70,7 @@ class Run(Generic[T]):
         try:
             code, smaller, message = self._judge(attempt.number, exc, handled)
         except Exception:  # of the caller's shrink
+            self.over = True  # with that error: nobody repeats anything
             worst(self.retry.ranks, _ERROR, None)
             raise
         try:

@@ -80,6 +80,8 @@ class Retry(Generic[T]):
         argument: str = "size",
         ranks: Optional[Ranks] = None,
     ) -> None:
+        if not isinstance(floor, int):
+            raise TypeError(f"floor is {floor!r}, but has to be a whole number")
         if isinstance(size, int) and not 1 <= floor <= size:
             raise ValueError(f"floor is {floor}, but has to be at least 1 and at most the size, {size}")
         if size is not None and not isinstance(size, int) and shrink is None:
