@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -131,7 +132,7 @@ func TestChoose(t *testing.T) {
 		p.Close()
 	}
 	p, err := Choose(filepath.Join(dir, "file", "out"))
-	if err == nil || filepath.Dir(p.Dir) != filepath.Join(dir, "tmp") {
+	if err == nil || filepath.Dir(p.Dir) != filepath.Join(dir, "tmp") || !strings.Contains(err.Error(), "cannot be to "+filepath.Join(dir, "file", "out")+": ") {
 		t.Errorf("below a file: %+v, %v", p, err)
 	}
 	p.Close()
@@ -159,7 +160,7 @@ func TestChoose(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(dir, "file"))
 	t.Setenv("TMP", filepath.Join(dir, "file"))
-	if p, err := Choose(filepath.Join(dir, "file", "out")); err == nil || p.Dir != filepath.Join(dir, "file", "out") {
+	if p, err := Choose(filepath.Join(dir, "file", "out")); err == nil || p.Dir != filepath.Join(dir, "file", "out") || !strings.Contains(err.Error(), "cannot be written to "+p.Dir) {
 		t.Errorf("nowhere: %+v, %v", p, err)
 	}
 }

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -28,9 +29,9 @@ func Choose(dir string) (Place, error) {
 	}
 	other, err := os.MkdirTemp("", filepath.Base(dir)+"-*")
 	if err != nil {
-		return Place{Dir: dir}, fmt.Errorf("recordings cannot be written: %w; nor elsewhere: %w", why, err)
+		return Place{Dir: dir}, fmt.Errorf("recordings cannot be written to %s: %w; nor elsewhere: %w", dir, why, err)
 	}
-	return Place{Dir: other, made: true}, fmt.Errorf("recordings are written to %s: %w", other, why)
+	return Place{Dir: other, made: true}, fmt.Errorf("recordings are written to %s, for they cannot be to %s: %w", other, dir, why)
 }
 
 // Close removes the folder if it was made in advance and nothing has come of it.
@@ -49,13 +50,21 @@ func writable(dir string) error {
 		case err == nil && !info.IsDir():
 			return &fs.PathError{Op: "write", Path: at, Err: fmt.Errorf("not a folder")}
 		case err == nil:
-			try, err := os.MkdirTemp(at, ".ullage-*")
-			if err == nil {
-				err = os.Remove(try)
-			}
-			return err
+			return tryIn(at)
 		case at == filepath.Dir(at):
 			return err
 		}
 	}
+}
+
+// tryIn makes a folder in dir and removes it. Its error names dir, not the trial.
+func tryIn(dir string) error {
+	try, err := os.MkdirTemp(dir, ".ullage-*")
+	if err == nil {
+		err = os.Remove(try)
+	}
+	if path := new(fs.PathError); errors.As(err, &path) {
+		return fmt.Errorf("nothing can be made in %s: %w", dir, path.Err)
+	}
+	return err
 }

@@ -117,8 +117,8 @@ var groupings = map[string]analyze.By{"line": analyze.ByLine, "category": analyz
 
 func newExplainer(app *App, f *explainFlags) (*explainer, error) {
 	e := &explainer{app: app, f: f, opt: analyze.Options{Top: f.top}}
-	if f.top < -1 {
-		return nil, usageErrorf("--top: %d is no number of rows; -1 is all", f.top)
+	if err := checkTop(f.top); err != nil {
+		return nil, err
 	}
 	if err := checkOrdinal(f.device); err != nil {
 		return nil, err

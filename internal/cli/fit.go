@@ -94,9 +94,10 @@ func newFit(app *App) *cobra.Command {
 	fl.StringVar(&f.budget, "budget", "", "exit with 3 above these `peaks`: process=SIZE, reserved=SIZE, safe=SIZE, allocated=SIZE, by commas")
 	fl.StringVar(&f.sweep, "sweep", "", "find the largest number that is safe for an option of the program, or a variable env:NAME, as in `batch=8..512`")
 	fl.StringVar(&f.remedies, "remedies", "", "say what these `remedies` save: all, or names by commas; most trace the program again")
-	fl.IntVar(&f.top, "top", 5, "`rows` of each list")
+	fl.IntVar(&f.top, "top", 5, "`rows` of each list; -1 is all")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
+	allowEmpty(cmd, "alloc-conf")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 	cmd.MarkFlagsMutuallyExclusive("trace", "out", "sweep")
 	cmd.MarkFlagsMutuallyExclusive("sweep", "remedies")
@@ -130,7 +131,7 @@ func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error)
 	case f.steps < 1 || f.steps > 1000:
 		return nil, usageErrorf("--steps: %d is not a number from 1 to 1000", f.steps)
 	}
-	for _, step := range []func() error{r.readCard, r.parseSizes, r.parseBudgets, r.parseRanks, r.parseSweep, r.parseRemedies} {
+	for _, step := range []func() error{r.checkArgs, r.readCard, r.parseSizes, r.parseBudgets, r.parseRanks, r.parseSweep, r.parseRemedies} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -139,6 +140,15 @@ func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error)
 		return r, r.parseConf()
 	}
 	return r, nil
+}
+
+func (r *fitter) checkArgs() error {
+	if len(r.args) > 0 {
+		if err := checkCommand(r.args); err != nil {
+			return err
+		}
+	}
+	return checkTop(r.f.top)
 }
 
 // readCard finds the card, by name or in a file.

@@ -58,6 +58,7 @@ func New(app *App) *cobra.Command {
 		DisableFlagsInUseLine:      true,
 		SuggestionsMinimumDistance: 2,
 	}
+	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Var(&app.color, "color", "colour the output: auto, always or never")
 	completeFlag(root, "color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 	root.PersistentFlags().BoolVarP(&app.quiet, "quiet", "q", false, "no warnings and no progress on standard error")
@@ -113,12 +114,15 @@ func Run(ctx context.Context, app *App, args []string) int {
 	return exitCode(err)
 }
 
-// markStart wraps every command to note that it began to run: whatever fails before that
+// markStart wraps every command to check its flags and to note that it began to run: whatever fails before that
 // (flags, arguments, required and exclusive flags) is an error of usage. Cobra returns
 // those as plain errors, told apart from the command's own by nothing else.
 func markStart(cmd *cobra.Command, started *bool) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(c *cobra.Command, args []string) error {
+			if err := checkFlags(c); err != nil {
+				return err
+			}
 			*started = true
 			return run(c, args)
 		}

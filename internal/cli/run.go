@@ -86,6 +86,9 @@ type runner struct {
 
 func newRunner(app *App, f *runFlags, args []string) (*runner, error) {
 	r := &runner{app: app, f: f, args: args}
+	if err := checkCommand(args); err != nil {
+		return nil, err
+	}
 	r.cfg = child.Config{Job: child.JobName(args), History: f.history, AtExit: f.failOn != ""}
 	for _, step := range []func() error{r.checkHistory, r.parseMoments, r.parseLimit, r.checkAllocConf, r.prepareExplain} {
 		if err := step(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ullage-dev/ullage/internal/child"
 	"github.com/ullage-dev/ullage/internal/term"
@@ -59,6 +60,14 @@ func newSnap(app *App) *cobra.Command {
 			return completePIDs(app, args), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
+			if digits := unknown.GetSpecifiedShortnames(); digits != "" && isDigits(digits) {
+				return notPID(cmd, "-"+digits)
+			}
+		}
+		return flagError(cmd, err)
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().DurationVar(&timeout, "timeout", defaultSnapTimeout, "how long to wait for the recording")
 	return cmd
@@ -66,13 +75,19 @@ func newSnap(app *App) *cobra.Command {
 
 func onePID(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageErrorf("%s takes one process, but was given %d", cmd.CommandPath(), len(args))
+		return usageErrorf("%s takes the PID of one process, but was given %d", cmd.CommandPath(), len(args))
 	}
 	if pid, err := strconv.Atoi(args[0]); err != nil || pid <= 0 {
-		return usageErrorf("%s: %q is not the number of a process", cmd.CommandPath(), args[0])
+		return notPID(cmd, args[0])
 	}
 	return nil
 }
+
+func notPID(cmd *cobra.Command, text string) error {
+	return usageErrorf("%s: %.40q is not a PID, the number of a process", cmd.CommandPath(), text)
+}
+
+func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
 func (a *App) snap(ctx context.Context, text string, asJSON bool) error {
 	pid, err := strconv.Atoi(text)

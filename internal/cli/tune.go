@@ -58,6 +58,7 @@ func newTune(app *App) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.confs, "alloc-conf", nil, "try these `settings` instead of searching; may be repeated")
+	allowEmpty(cmd, "alloc-conf")
 	fl.StringVar(&f.limit, "limit", "", "the `size` that the allocator may reserve (a memory fraction, in bytes)")
 	fl.StringVar(&f.deviceMemory, "device-memory", "", "the `size` of the device's memory")
 	fl.StringVar(&f.torch, "torch", "", "simulate this `version` of PyTorch (default: the newest that can have made the recording)")

@@ -88,6 +88,9 @@ func ParseBytes(s string) (int64, error) {
 	if number == "" || len(number) > maxNumberLen {
 		return 0, fmt.Errorf("%.40q is not an amount of memory: want a number and a unit, as in 80GiB or 512MB", s)
 	}
+	if strings.ContainsAny(unit, "0123456789") {
+		return 0, fmt.Errorf("%.40q is not an amount of memory: want one number, without an exponent or commas, and a unit, as in 80GiB or 512MB", s)
+	}
 	factor, ok := byteUnit(unit)
 	if !ok {
 		return 0, fmt.Errorf("%.40q is not an amount of memory: %.20q is no unit; want B, KiB, MiB, GiB, TiB, KB, MB, GB or TB", s, unit)
