@@ -56,6 +56,10 @@ python: ## the Python package's tests, with every Python that is found and three
 wheel: ## build the Python package into python/dist
 	scripts/wheel
 
+.PHONY: web
+web: ## build the page of ullage view into web/dist
+	scripts/web
+
 .PHONY: setup
 setup: ## fetch what the tests need
 	scripts/setup

@@ -1,0 +1,4 @@
+import { render } from "preact";
+import "./main.css";
+
+render(<main>ullage</main>, document.getElementById("app")!);
