@@ -148,11 +148,11 @@ func (h *Held) Report(o HolderOptions) *HolderReport {
 func NewHeld(tl *timeline.Timeline, sites *Sites, event int) *Held {
 	h := &Held{tl: tl, sites: sites, event: event}
 	var held []int
-	for i := range tl.NumBlocks() {
-		if tl.Life(i).LiveAfter(event) {
+	tl.EachHeld(event, func(i int, l timeline.Life) {
+		if l.LiveAfter(event) {
 			held = append(held, i)
 		}
-	}
+	})
 	type key struct {
 		site  snapshot.StackID
 		rule  *categoryRule

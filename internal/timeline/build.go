@@ -194,6 +194,7 @@ func (r *replayer) finish() {
 	}
 	t.Replay.FromCold = t.Replay.FromCold && t.Dev.Events.Len() > 0
 	t.blockOf.Trim()
+	t.held = newHeldTree(&t.blocks)
 	if t.Dev.Cut {
 		return // the dump is of a later moment
 	}

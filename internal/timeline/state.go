@@ -29,8 +29,8 @@ type Span struct {
 
 // StateAt returns the state of memory after event i (-1: before the first), from
 // the lives of blocks and segments: free memory is what lies between blocks, since
-// the allocator always merges free neighbours. It takes time linear in the number
-// of blocks of the whole window.
+// the allocator always merges free neighbours. It takes time by the number of blocks
+// that are held then and of segments of the whole window.
 func (t *Timeline) StateAt(i int) *State {
 	s := &State{Event: i, Segments: t.segmentsAt(i)}
 	spans := t.spansAt(i)
@@ -101,17 +101,13 @@ func (g *Segment) joins(next Segment) bool {
 // spansAt returns the blocks held after event i, ascending.
 func (t *Timeline) spansAt(i int) []Span {
 	var spans []Span
-	for n := range t.NumBlocks() {
-		l := t.Life(n)
-		if !l.HeldAfter(i) {
-			continue
-		}
+	t.EachHeld(i, func(n int, l Life) {
 		state := snapshot.Allocated
 		if i >= l.FreeRequested {
 			state = snapshot.PendingFree
 		}
 		spans = append(spans, Span{Addr: t.Block(n).Addr, SizeBytes: l.SizeBytes, State: state, Block: n})
-	}
+	})
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Addr, b.Addr) })
 	return spans
 }

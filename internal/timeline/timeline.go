@@ -31,6 +31,7 @@ type Timeline struct {
 	marks   []Totals       // after the last event before every chunk of events
 	tops    []Peak         // of every chunk of events, by its own events
 	odd     map[int]Totals // by event: by what more it moved the counters than it says
+	held    heldTree
 }
 
 // Totals is what torch.cuda.memory_stats() counts, at one moment, in bytes.
