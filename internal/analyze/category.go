@@ -139,12 +139,15 @@ func (e *evidence) builds() bool {
 	return e.made.has(inConvert|inLoad|inConstructor) && !e.made.has(inModule) && !e.sameLine
 }
 
-// rule returns the first rule that fits; the last one always does.
-func (e *evidence) rule() *categoryRule {
+// rule returns the first rule that fits.
+func (e *evidence) rule() *categoryRule { return &categoryRules[e.ruleIndex()] }
+
+// ruleIndex returns the place of the first rule that fits; the last one always does.
+func (e *evidence) ruleIndex() int {
 	for i := range categoryRules {
 		if categoryRules[i].fits(e) {
-			return &categoryRules[i]
+			return i
 		}
 	}
-	return &categoryRules[len(categoryRules)-1]
+	return len(categoryRules) - 1
 }

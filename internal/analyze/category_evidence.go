@@ -115,6 +115,9 @@ func (c *classifier) stepsHeld(l timeline.Life) int {
 }
 
 func (c *classifier) lookAtFree(e *evidence, event int, made *Site) {
+	if event < 0 {
+		return // let go of before the recording began
+	}
 	if !c.freeSites {
 		e.freed = c.notes.at(event)
 		return
@@ -235,9 +238,14 @@ func (c *classifier) precedesCall(i int) bool {
 }
 
 func privateSegments(tl *timeline.Timeline, event int) []timeline.Segment {
+	return segmentsAt(newPrivateSweep(tl).all, event)
+}
+
+// segmentsAt returns those of a list that are there after an event, by address.
+func segmentsAt(list []timeline.Segment, event int) []timeline.Segment {
 	var out []timeline.Segment
-	for _, s := range tl.Segments {
-		if s.Pool != (snapshot.PoolID{}) && s.From <= event && event < s.To {
+	for _, s := range list {
+		if s.From <= event && event < s.To {
 			out = append(out, s)
 		}
 	}

@@ -147,12 +147,7 @@ func (h *Held) Report(o HolderOptions) *HolderReport {
 // NewHeld finds and judges the blocks that are allocated after an event.
 func NewHeld(tl *timeline.Timeline, sites *Sites, event int) *Held {
 	h := &Held{tl: tl, sites: sites, event: event}
-	var held []int
-	tl.EachHeld(event, func(i int, l timeline.Life) {
-		if l.LiveAfter(event) {
-			held = append(held, i)
-		}
-	})
+	held := liveAt(tl, event)
 	type key struct {
 		site  snapshot.StackID
 		rule  *categoryRule
