@@ -1,7 +1,7 @@
 // What the server answers to the questions of single views: the types of docs/formats/view-api.md beside those in source/api.ts. Amounts are
 // bytes, addresses text, an event is its ordinal among the device's events and -1 the moment before the first.
 
-import type { DeviceSummary, Lane, Peak, Totals, Verdict } from "../source/api.ts";
+import type { Device, DeviceSummary, Lane, Peak, Totals, Verdict } from "../source/api.ts";
 
 export interface Remedy {
   do: string;
@@ -159,7 +159,7 @@ export interface CompareTotals {
 export interface Explain {
   verdict: Verdict;
   coverage: Coverage;
-  steps: Steps;
+  steps: Device["steps"];
   peak: Peak;
   findings: Finding[];
   warnings: string[];
