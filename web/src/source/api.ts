@@ -132,7 +132,7 @@ export interface Device {
   readonly groupings: readonly Grouping[];
   readonly lanes: readonly Lane[];
   readonly height_bytes: number;
-  readonly tiles: { readonly max_level: number };
+  readonly tiles: { readonly max_level: number; readonly max_level_y: number; readonly unit_bytes: number };
   readonly coverage: unknown;
   readonly warnings: readonly unknown[];
 }
