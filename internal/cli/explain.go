@@ -233,8 +233,13 @@ func (e *explainer) withInput(ctx context.Context, f snapshot.File, use func(*sn
 	defer file.Close()
 	bar := term.NewProgress(e.app.Stderr, e.app.ErrLook(), e.app.Now, "reading "+base(f.Path), size)
 	defer bar.End()
+	return e.useInput(f, bar.Reader(&cancelReader{ctx, file}), size > 0, use)
+}
+
+// useInput looks at what r, the content of f, is.
+func (e *explainer) useInput(f snapshot.File, r io.Reader, readAhead bool, use func(*snapshot.Input, *timeline.Ahead) error) error {
 	ahead := new(timeline.Ahead)
-	in, err := snapshot.Open(bar.Reader(&cancelReader{ctx, file}), snapshot.Options{Name: e.shown(f.Path), OnEvents: ahead.Events, ReadAhead: size > 0})
+	in, err := snapshot.Open(r, snapshot.Options{Name: e.shown(f.Path), OnEvents: ahead.Events, ReadAhead: readAhead})
 	if err != nil {
 		return inputError(err)
 	}
@@ -308,14 +313,28 @@ func (c *cancelReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// explain explains every device of a recording, the devices side by side.
+// explain explains every device of a recording.
 func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead, beside *sidecar) ([]explained, error) {
+	var list []explained
+	devices, err := e.analyze(rec, ahead, beside)
+	for _, x := range devices {
+		one, err := e.explained(x)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, err
+}
+
+// analyze answers the questions about every device of a recording, the devices side by side.
+func (e *explainer) analyze(rec *snapshot.Recording, ahead *timeline.Ahead, beside *sidecar) ([]*analyze.Explanation, error) {
 	sites := analyze.NewSites(rec)
 	devices := e.devicesOf(rec)
 	if len(devices) == 0 {
 		return nil, e.noDeviceError(rec)
 	}
-	out := make([]explained, len(devices))
+	out := make([]*analyze.Explanation, len(devices))
 	errs := make([]error, len(devices))
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 2)
@@ -323,7 +342,7 @@ func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead, besi
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			out[i], errs[i] = e.explainDevice(ahead.Build(rec, dev), sites, beside)
+			out[i], errs[i] = e.analyzeDevice(ahead.Build(rec, dev), sites, beside)
 		})
 	}
 	wg.Wait()
@@ -335,19 +354,30 @@ func (e *explainer) explain(rec *snapshot.Recording, ahead *timeline.Ahead, besi
 	return out, nil
 }
 
-func (e *explainer) explainDevice(tl *timeline.Timeline, sites *analyze.Sites, beside *sidecar) (explained, error) {
-	opt := beside.joined(e.joined(), tl.Dev.Index)
+func (e *explainer) analyzeDevice(tl *timeline.Timeline, sites *analyze.Sites, beside *sidecar) (*analyze.Explanation, error) {
+	x, err := analyze.Explain(tl, sites, e.options(beside, tl.Dev))
+	if err != nil {
+		return nil, err
+	}
+	addEffects(x)
+	return x, nil
+}
+
+// options are what is known of a device from the flags, the texts, and what stands beside the
+// recording.
+func (e *explainer) options(beside *sidecar, dev *snapshot.Device) analyze.Options {
+	opt := beside.joined(e.joined(), dev.Index)
 	if e.f.redact {
 		opt.Census = analyze.RedactCensus(opt.Census)
 	}
-	x, err := analyze.Explain(tl, sites, opt)
-	if err != nil {
-		return explained{}, err
-	}
-	addEffects(x)
+	return opt
+}
+
+// explained holds an explanation against what the user asked to fail on, and prints it.
+func (e *explainer) explained(x *analyze.Explanation) (explained, error) {
 	e.mu.Lock()
 	if given := e.opt.CapacityBytes; given > 0 && x.Peak.Reserved.Bytes > given {
-		e.app.Warn("--device-memory %s is less than the %s that were reserved on %s", e.f.deviceMemory, units.FormatBytes(x.Peak.Reserved.Bytes), report.DeviceName(tl.Dev))
+		e.app.Warn("--device-memory %s is less than the %s that were reserved on %s", e.f.deviceMemory, units.FormatBytes(x.Peak.Reserved.Bytes), report.DeviceName(x.TL.Dev))
 	}
 	e.budget = append(e.budget, e.gate.check(x)...)
 	if f, ok := e.gate.matches(x.Findings); ok {
@@ -361,7 +391,7 @@ func (e *explainer) explainDevice(tl *timeline.Timeline, sites *analyze.Sites, b
 	}
 	var b bytes.Buffer
 	o := report.ExplainOptions{Verbose: e.f.verbose, Markdown: e.f.markdown}
-	err = report.Explanation(&b, e.app.OutLook(), x, o)
+	err := report.Explanation(&b, e.app.OutLook(), x, o)
 	out.text = b.String()
 	return out, err
 }

@@ -15,6 +15,7 @@ func factories() []func(*App) *cobra.Command {
 		newRules,
 		newExplain,
 		newTune,
+		newView,
 		newFit,
 		newRun,
 		newSnap,

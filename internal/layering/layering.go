@@ -52,6 +52,7 @@ func house() []room {
 	return []room{
 		{path: "docs", floor: 0, plain: true, pure: true},
 		{path: "python", floor: 0, plain: true, pure: true},
+		{path: "web", floor: 0, plain: true, pure: true},
 		{path: "internal/column", floor: 0, plain: true, pure: true},
 		{path: "internal/layering", floor: 0, plain: true, pure: true},
 		{path: "internal/units", floor: 0, plain: true, pure: true},
@@ -70,9 +71,10 @@ func house() []room {
 		{path: "internal/tune", floor: 5, pure: true},
 		{path: "internal/child", floor: 5, powers: spawn},
 		{path: "internal/report", floor: 6},
-		{path: "internal/cli", floor: 7, powers: spawn | useStreams},
-		{path: "cmd/ullage", floor: 8, powers: useStreams | beProcess},
-		{path: "examples/churn", floor: 8, powers: useStreams | beProcess},
+		{path: "internal/viewer", floor: 7, powers: listen},
+		{path: "internal/cli", floor: 8, powers: spawn | useStreams},
+		{path: "cmd/ullage", floor: 9, powers: useStreams | beProcess},
+		{path: "examples/churn", floor: 9, powers: useStreams | beProcess},
 	}
 }
 

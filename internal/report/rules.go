@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -88,7 +89,31 @@ func RulePage(w io.Writer, l term.Look, r *rules.Rule) error {
 	p.text(0, r.Summary)
 	p.line("")
 	p.text(0, ruleFacts(r))
-	for _, s := range []struct{ heading, text string }{
+	for _, s := range ruleSections(r) {
+		p.line("")
+		p.line(l.Paint(term.Bold, s.heading))
+		p.text(2, s.text)
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// RuleMarkdown returns the same page in Markdown, without its title.
+func RuleMarkdown(r *rules.Rule) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n%s\n", r.Summary, ruleFacts(r))
+	for _, s := range ruleSections(r) {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", s.heading, strings.TrimSpace(s.text))
+	}
+	return b.String()
+}
+
+// ruleSection is a part of a rule's page. Its text is Markdown.
+type ruleSection struct{ heading, text string }
+
+// ruleSections returns the parts that a rule's page has.
+func ruleSections(r *rules.Rule) []ruleSection {
+	all := []ruleSection{
 		{"How it shows", r.Shows},
 		{"Why it happens", r.Why},
 		{"How to confirm", r.Confirm},
@@ -96,15 +121,8 @@ func RulePage(w io.Writer, l term.Look, r *rules.Rule) error {
 		{"Causes it fits", r.Fits},
 		{"May be behind", markdownList(rules.Symptoms(r.ID))},
 		{"Sources", markdownList(r.Sources)},
-	} {
-		if s.text != "" {
-			p.line("")
-			p.line(l.Paint(term.Bold, s.heading))
-			p.text(2, s.text)
-		}
 	}
-	_, err := io.WriteString(w, p.String())
-	return err
+	return slices.DeleteFunc(all, func(s ruleSection) bool { return s.text == "" })
 }
 
 func markdownList(items []string) string {

@@ -1,0 +1,186 @@
+package viewer
+
+import (
+	"context"
+	"encoding/hex"
+	"sync"
+
+	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/report"
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// File is a recording to be shown.
+type File struct {
+	Name string // as it is called in the output
+	Rank int    // -1 where nothing tells
+
+	// Read reads, replays and explains it. It is called once, and tells note how far it
+	// has come.
+	Read func(ctx context.Context, note func(Stage, float64)) (*Read, error)
+
+	// Changed tells whether the file is no longer the one that was read. It is called
+	// often, and may be nil.
+	Changed func() bool
+}
+
+// Read is what reading a file came to.
+type Read struct {
+	Rec     *snapshot.Recording
+	ID      []byte // differs for whatever makes any answer differ
+	Devices []Explained
+}
+
+// Explained is a device of a recording, explained.
+type Explained struct {
+	*analyze.Explanation
+	CapacityBytes int64 // of the device; 0 where nothing tells
+}
+
+// Stage is how far a recording has come.
+type Stage string
+
+// Stages, in their order; the last two are ends.
+const (
+	Waiting   Stage = "waiting"
+	Reading   Stage = "reading"
+	Replaying Stage = "replaying"
+	Ready     Stage = "ready"
+	Failed    Stage = "failed"
+)
+
+// parallel is how many files are read at a time. Reading one keeps two cores busy: one
+// reads, the other replays.
+const parallel = 2
+
+// session is the recordings of one run of the command.
+type session struct {
+	mu         sync.Mutex
+	recordings []*recording
+	byID       map[string]*recording
+	ranks      *report.RanksJSON // nil until all are read
+	version    int               // counts changes
+	changed    chan struct{}     // closed at the next change
+}
+
+// recording is one file and how far it has come.
+type recording struct {
+	file     File
+	index    int
+	stage    Stage
+	progress float64
+	err      error
+	id       string
+	rank     int
+	devices  []*Device // when ready
+}
+
+func newSession(files []File) *session {
+	s := &session{byID: make(map[string]*recording), changed: make(chan struct{})}
+	for i, f := range files {
+		s.recordings = append(s.recordings, &recording{file: f, index: i, stage: Waiting, rank: f.Rank})
+	}
+	return s
+}
+
+// load reads all files, and returns when that is done or ctx has ended.
+func (s *session) load(ctx context.Context) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, parallel)
+	for _, r := range s.recordings {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			s.loadOne(ctx, r)
+		})
+	}
+	wg.Wait()
+	s.compareRanks()
+}
+
+func (s *session) loadOne(ctx context.Context, r *recording) {
+	read, err := r.file.Read(ctx, func(stage Stage, progress float64) {
+		s.change(func() { r.stage, r.progress = stage, min(max(progress, 0), 1) })
+	})
+	if err != nil {
+		s.change(func() { r.stage, r.progress, r.err = Failed, 0, err })
+		return
+	}
+	id := hex.EncodeToString(read.ID)
+	devices := newDevices(read, id)
+	s.change(func() {
+		r.id, r.devices, r.rank = id, devices, read.Rec.Source.Rank
+		r.stage, r.progress = Ready, 1
+		s.byID[id] = r
+	})
+}
+
+// compareRanks compares what was read as the ranks of one job, as explain does.
+func (s *session) compareRanks() {
+	var rows []analyze.RankRow
+	for _, r := range s.recordings {
+		for _, d := range r.devices {
+			rows = append(rows, d.X.Row())
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	ranks := report.NewRanksJSON(analyze.CompareRanks(rows))
+	s.change(func() { s.ranks = ranks })
+}
+
+// change makes a change and tells those who wait for one.
+func (s *session) change(make_ func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	make_()
+	s.version++
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// next returns the number of changes so far, and what is closed at the next one.
+func (s *session) next() (version int, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version, s.changed
+}
+
+// failure returns why nothing can be shown: the first error where every file failed.
+func (s *session) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.recordings {
+		if r.stage != Failed {
+			return nil
+		}
+	}
+	return s.recordings[0].err
+}
+
+// device finds a device by what its path names. The error is one for the client.
+func (s *session) device(id string, dev int) (*Device, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.byID[id]
+	switch {
+	case !ok && s.reading():
+		return nil, statusErrorf(409, "recording %.64q is not here, or is still being read", id)
+	case !ok:
+		return nil, statusErrorf(404, "no recording %.64q; 'session' lists those there are", id)
+	case dev >= len(r.devices):
+		return nil, statusErrorf(404, "%s has %d devices, counted from 0; no device %d", r.file.Name, len(r.devices), dev)
+	}
+	return r.devices[dev], nil
+}
+
+// reading tells whether some file is not read yet.
+func (s *session) reading() bool {
+	for _, r := range s.recordings {
+		if r.stage != Ready && r.stage != Failed {
+			return true
+		}
+	}
+	return false
+}
