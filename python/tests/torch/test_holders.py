@@ -750,7 +750,7 @@ class Limits(Case):
         kept = big()
         self.assertEqual(len(find.holders(device=0, min_bytes=1)), 0)
         del kept
-        with self.assertRaises(RuntimeError):
+        with self.assertRaisesRegex(ValueError, "device is 'nowhere'"):
             find.holders(device="nowhere")
 
     def test_out_of_time(self):

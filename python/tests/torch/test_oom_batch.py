@@ -114,7 +114,7 @@ class Finding(Quiet):
             for wrong in (dict(min_size=0), dict(min_size=9, max_size=15, multiple_of=8), dict(margin=1), dict(steps=0), dict(trials=0)):
                 with self.subTest(wrong), self.assertRaises(ValueError):
                     ullage.find_batch_size(need, **wrong)
-            with self.assertRaisesRegex(TypeError, "int can't be put back"):
+            with self.assertRaisesRegex(TypeError, "state has 3, which can't be put back"):
                 ullage.find_batch_size(need, state=[3])
 
     def test_nothing_fits(self):
@@ -127,7 +127,7 @@ class Finding(Quiet):
         self.assertTrue(all(torch.equal(a, b) for a, b in zip(before, training.model.parameters())))
 
     def test_without_a_gpu(self):
-        with mock.patch.object(torch.cuda, "is_available", lambda: False), self.assertRaisesRegex(RuntimeError, "none here"):
+        with mock.patch.object(torch.cuda, "is_available", lambda: False), self.assertRaisesRegex(RuntimeError, "PyTorch finds none"):
             ullage.find_batch_size(need)
 
     def test_an_optimizer_that_was_not_given_is_told_of(self):

@@ -242,7 +242,7 @@ class GivingUp(Quiet):
         self.assertIsNone(failure.message_of(error))
 
     def test_shrink_has_to_shrink(self):
-        with self.assertRaisesRegex(ValueError, "shrink returned 16 for 16"):
+        with self.assertRaisesRegex(ValueError, "what shrink returned for 16 is 16, but has to be a whole number, at most 15"):
             self.run_with(OutOfMemoryError("CUDA out of memory."), shrink=lambda size: size)
 
     def test_an_error_of_shrink_is_not_called_another_ranks(self):

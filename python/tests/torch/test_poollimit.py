@@ -64,11 +64,11 @@ class Limit(unittest.TestCase):
     def test_what_cant_be(self):
         kept = bytes_of(300)
         for amount in (0, -1, (1 << 30) + 1, 100 * MIB):
-            with self.subTest(amount), self.assertRaisesRegex(ValueError, "limit of"):
+            with self.subTest(amount), self.assertRaisesRegex(ValueError, "limit_bytes is "):
                 limit(amount)
         self.assertEqual(self.gpu.fraction, 1.0)
-        with self.assertRaisesRegex(ValueError, "not one of CUDA's"):
-            limit(MIB, "cpu")
+        with self.assertRaisesRegex(ValueError, "device is 'cpu', but has to be one of CUDA's"):
+            limit(400 * MIB, "cpu")
         del kept
 
     def test_every_byte_comes_out(self):

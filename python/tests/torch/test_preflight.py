@@ -142,8 +142,9 @@ class Peaks(unittest.TestCase):
             self.assertIn("a second step ran out of memory though", str(found))
 
     def test_a_step_elsewhere(self):
+        elsewhere = torch.nn.Linear(1, 1)
         with FakeCuda(), self.assertRaisesRegex(RuntimeError, "allocated nothing on cuda:0"):
-            ullage.preflight([], lambda: None)
+            ullage.preflight(elsewhere, lambda: None)
 
     def test_a_limit(self):
         with FakeCuda():

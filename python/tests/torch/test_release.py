@@ -140,7 +140,7 @@ class Staying(unittest.TestCase):
     def test_what_holds_no_tensors_by_its_nature(self):
         net = Net()
         for wrong in ("net", 3, Net, a_function):
-            with self.assertRaisesRegex(TypeError, "release.* was given the"):
+            with self.assertRaisesRegex(TypeError, "what release.* was given is"):
                 ullage.release(net, wrong)
         self.assertEqual(len(list(net.parameters())), 4)
         self.assertTrue(ullage.release().complete)

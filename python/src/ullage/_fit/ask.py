@@ -10,6 +10,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Mapping, Optional, Union
 
+from .. import _checks as checks
 from .. import _units
 from .config import VARIABLE
 
@@ -57,7 +58,7 @@ def fit(
     model: Any,
     step: Callable[..., Any],
     *args: Any,
-    gpu: str = "h200",
+    gpu: Union[str, "os.PathLike[str]"] = "h200",
     device_memory: Union[str, int, None] = None,
     steps: int = 3,
     alloc_conf: Optional[str] = None,
@@ -74,18 +75,32 @@ def fit(
     Needs the program `ullage`, on PATH or named by ULLAGE_BINARY, and torch 2.10 or newer. Raises FitError where it is missing,
     where model, step and args cannot be sent to another process, or where the step fails.
     """
+    options = _options(gpu, steps, device_memory, limit, alloc_conf, remedies)
+    checks.module("model", model, hint="fit(model, step, *args)" if callable(model) else "")
+    given = "the model, and what is given after step"
+    checks.function("step", step, given=given, arguments=1 + len(args), hint="fit(model, step, *args) calls step(model, *args)")
     if os.environ.get(VARIABLE):
         raise FitError('ullage.fit was called while it was tracing: put the call under `if __name__ == "__main__":`')
-    command = [_binary(), "fit", "--json", "--gpu", gpu, "--steps", str(steps)]
-    for flag, value in (("--device-memory", device_memory), ("--limit", limit), ("--alloc-conf", alloc_conf)):
-        if value is not None:
-            command += [flag, str(value)]
-    if remedies is not None:
-        command += ["--remedies", remedies if isinstance(remedies, str) else ",".join(remedies)]
+    command = [_binary(), "fit", "--json", *options]
     with tempfile.TemporaryDirectory(prefix="ullage-") as folder:
         path = os.path.join(folder, "payload")
         _send(path, (model, step, args, 2 * steps))
         return _result(_run([*command, "--", sys.executable, "-m", f"{__package__}.call", path]))
+
+
+def _options(gpu: Any, steps: Any, device_memory: Any, limit: Any, alloc_conf: Any, remedies: Any) -> list[str]:
+    """The flags of `ullage fit` for what was given."""
+    if remedies is not None and not isinstance(remedies, str):
+        remedies = ",".join(checks.text("what remedies has", one) for one in checks.several("remedies", remedies, "names, or 'all'"))
+    flags = {
+        "--gpu": checks.path("gpu", gpu, "the name of a GPU or of a file"),
+        "--steps": checks.whole("steps", steps, least=1),
+        "--device-memory": checks.optional(checks.size_bytes, "device_memory", device_memory, least=1),
+        "--limit": checks.optional(checks.size_bytes, "limit", limit, least=1),
+        "--alloc-conf": checks.optional(checks.text, "alloc_conf", alloc_conf),
+        "--remedies": remedies,
+    }
+    return [part for flag, value in flags.items() if value is not None for part in (flag, str(value))]
 
 
 def _binary() -> str:

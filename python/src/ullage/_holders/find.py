@@ -4,8 +4,9 @@ from __future__ import annotations
 import gc
 import re
 import sys
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, NoReturn, Union
 
+from .. import _checks as checks
 from .referrers import Referrers
 from .result import Holder, Holders
 from .roots import own_arguments
@@ -13,27 +14,37 @@ from .survey import Held, Limits, Survey, collector_still
 from .tensors import Memory
 from .ways import PLACE
 
+_ALL: Any = object()  # in place of an object: all memory, rather than what refers to it
+_PLAIN = (str, bytes, int, float, complex, type(None), type(Ellipsis), type(NotImplemented))
 _KEY = re.compile(r"(\[[^\[\]]*\])")
 
 
-def holders(*, min_bytes: int = 1 << 20, device: Any = None, obj: Any = None, max_seconds: float = 30.0) -> Holders:
+def holders(
+    *unnamed: NoReturn, min_bytes: Union[int, str] = 1 << 20, device: Any = None, obj: Any = _ALL, max_seconds: float = 30.0,
+) -> Holders:
     """Says through which names, objects and graphs Python holds the memory of tensors.
 
-    min_bytes: storages smaller than this are left out.
+    min_bytes: storages smaller than this, in bytes or as text "4MiB", are left out.
     device: "cuda:0", a torch.device, or the number of a GPU; by default all but the CPU, or the CPU if no tensor is elsewhere.
     obj: a tensor or any other object: all that refers to it is named, instead.
     max_seconds: of the search; what it did not reach by then is left out, and the result says so (complete is False).
 
-    Nothing is computed, allocated or changed. Raises RuntimeError for a device that torch does not know. See docs/python/holders.md.
+    Nothing is computed, allocated or changed. Raises TypeError for an obj that holds nothing by its nature, as a number or None, and
+    ValueError for a device that torch does not know. See docs/python/holders.md.
     """
+    if unnamed:
+        raise TypeError(f"holders() was given {checks.shown(unnamed[0])} without a name. hint: holders(obj=...) says what refers to it")
+    least_bytes, seconds = checks.size_bytes("min_bytes", min_bytes), checks.seconds("max_seconds", max_seconds)
+    if obj is not _ALL:
+        _check_object(obj, device)
     torch = sys.modules.get("torch")
     if torch is None:
         return Holders((), ("torch is not imported, so there are no tensors",), True, 0, 0.0)
-    if obj is not None:
-        return who_refers_to(torch, obj, max_seconds)
-    is_wanted = _wanted(torch, min_bytes, device)
+    if obj is not _ALL:
+        return who_refers_to(torch, obj, seconds)
+    is_wanted = _wanted(least_bytes, checks.device("device", device))
     with collector_still():
-        survey = Survey(torch, is_wanted, Limits(seconds=max_seconds), gc.get_objects())
+        survey = Survey(torch, is_wanted, Limits(seconds=seconds), gc.get_objects())
         return collect(survey, survey.run(), elsewhere=device is None)
 
 
@@ -48,10 +59,18 @@ def who_refers_to(torch: Any, obj: Any, max_seconds: float, ignored: Iterable[An
         return collect(survey, Referrers(survey, obj, [*ignored, *own_arguments()]).run(), elsewhere=False)
 
 
-def _wanted(torch: Any, min_bytes: int, device: Any) -> Callable[[Memory], bool]:
-    if device is None:
+def _check_object(obj: Any, device: Any) -> None:
+    """Refuses what Python has one of for all: who refers to that says nothing, and memory of tensors it has none."""
+    if issubclass(type(obj), _PLAIN) or type(obj) is tuple and not obj:
+        raise checks.wrong("obj", obj, "a tensor, a module or another object: such a value holds no memory of tensors")
+    if device is not None:
+        raise ValueError("device is given together with obj, but what refers to an object is no matter of a device: leave one of them out")
+
+
+def _wanted(min_bytes: int, named: Any) -> Callable[[Memory], bool]:
+    """Tells which memory is looked for, by its size and the torch.device, if one is named."""
+    if named is None:
         return lambda memory: memory.size_bytes >= min_bytes
-    named = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
     name = str(named)
     if named.index is None and named.type != "cpu":  # all devices of a kind
         return lambda memory: memory.size_bytes >= min_bytes and memory.device.partition(":")[0] == name
@@ -81,7 +100,8 @@ def _holder(kind: str, members: list[Held]) -> Holder:
     for held in members:
         if held.way and held.way.saved_by:
             saved[held.way.saved_by] = saved.get(held.way.saved_by, 0) + held.memory.size_bytes
-    storages = tuple(sorted((held.memory for held in members), key=lambda m: -m.size_bytes))
+    # An object that is no tensor has no memory here, and no device.
+    storages = tuple(sorted((held.memory for held in members if held.memory.device), key=lambda m: -m.size_bytes))
     path, where = common([way.expression for way in ways]), common([way.where for way in ways])
     return Holder(path or "not found out", where, kind, max(len(places), 1), storages, saved)
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Optional
 
 from .. import _units
 from .tensors import Memory
@@ -86,10 +86,16 @@ class Holders:
 
     def __str__(self) -> str:
         count = len({m for h in self.holders for m in h.storages})
-        lines = [f"{_units.size(self.size_bytes)} in {_units.count(count, 'storage')}, by what holds them:"]
-        lines += [f"{_units.size(h.size_bytes):>11}  {h}" for h in self.holders[:MAX_LINES]]
+        if self.holders and not count:
+            lines = ["what refers to the object, which has no memory of its own:"]
+        else:
+            lines = [f"{_units.size(self.size_bytes)} in {_units.count(count, 'storage')}, by what holds them:"]
+        lines += [_row(h.size_bytes if count else None, str(h)) for h in self.holders[:MAX_LINES]]
         rest = self.holders[MAX_LINES:]
         if rest:
-            lines.append(f"{_units.size(sum(h.size_bytes for h in rest)):>11}  {len(rest):,} more")
+            lines.append(_row(sum(h.size_bytes for h in rest) if count else None, f"{len(rest):,} more"))
         return "\n".join([*lines, *(f"note: {n}" for n in self.notes)])
 
+
+def _row(size_bytes: Optional[int], what: str) -> str:
+    return f"{'' if size_bytes is None else _units.size(size_bytes):>11}  {what}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import traceback
 from typing import Any, Iterator, MutableMapping
 
+from .. import _checks as checks
 from .._oom import failure
 from . import reach
 
@@ -15,8 +16,8 @@ from . import reach
 def require(obj: Any) -> None:
     """Raises TypeError for what holds no tensors by its nature: code, text, numbers."""
     if obj is not None and (isinstance(obj, reach.CODE) or not (hasattr(obj, "__dict__") or hasattr(obj, "__len__"))):
-        raise TypeError(
-            f"release() was given the {type(obj).__name__} {repr(obj):.60}: give it the module, optimizer, container or tensor itself")
+        hint = "flush= is given by its name" if isinstance(obj, bool) else ""
+        raise checks.wrong("what release() was given", obj, "the module, optimizer, container or tensor itself", hint)
 
 
 def drop(obj: Any) -> None:

@@ -5,6 +5,7 @@ import gc
 from types import TracebackType
 from typing import Any, Optional
 
+from .. import _checks as checks
 from .. import _units
 from .._torch import api, memory
 from . import drop, reach, who
@@ -44,9 +45,12 @@ class Release:
     """
 
     def __init__(self, objects: tuple[Any, ...], flush: bool) -> None:
+        for obj in objects:
+            drop.require(obj)
+        self._flush = checks.flag("flush", flush)
         import torch
 
-        self._torch, self._flush = torch, flush
+        self._torch = torch
         self.notes: list[str] = []
         self._before = _counters(torch)
         self.held = _let_go(objects)
@@ -172,8 +176,6 @@ class Release:
 
 def _let_go(objects: tuple[Any, ...]) -> tuple[reach.Held, ...]:
     """Makes objects let go, and returns what they held."""
-    for obj in objects:
-        drop.require(obj)
     found: dict[int, reach.Held] = {}
     for obj in objects:
         found.update((key, held) for key, held in reach.storages(obj).items() if key not in found)

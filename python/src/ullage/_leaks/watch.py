@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gc
 import warnings
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
+from .. import _checks as checks
 from .._torch import api, memory
 from . import who
 from .growth import Growth, GrowthWarning
@@ -29,10 +30,12 @@ class Watch:
     """
 
     def __init__(
-        self, warm_up: int, steps: int, min_growth_bytes: int, holders: bool, on_growth: Optional[Callable[[Growth], Any]],
+        self, warm_up: int, steps: int, min_growth_bytes: Union[int, str], holders: bool, on_growth: Optional[Callable[[Growth], Any]],
     ) -> None:
-        self.warm_up, self.steps, self.min_growth_bytes = warm_up, max(steps, 1), max(min_growth_bytes, 1)
-        self.holders, self.on_growth = holders, on_growth
+        self.warm_up, self.steps = checks.whole("warm_up", warm_up), checks.whole("steps", steps, least=1)
+        self.min_growth_bytes = checks.size_bytes("min_growth_bytes", min_growth_bytes, least=1)
+        self.holders = checks.flag("holders", holders)
+        self.on_growth = checks.optional(checks.function, "on_growth", on_growth, given="a Growth")
         self.found: list[Growth] = []
         self.notes: list[str] = []
         self._points: dict[str, _Point] = {}
@@ -43,6 +46,8 @@ class Watch:
         name tells apart places that are no steps of the same loop, as training and evaluation. Returns the growth if it is reported now.
         Doesn't wait for the GPU.
         """
+        if not isinstance(name, str):
+            raise checks.wrong("name", name, "text, the same at each step", "steps are counted here, so that step() is given no number")
         import torch
 
         if not memory.in_use():
@@ -175,7 +180,7 @@ _default: Optional[Watch] = None
 
 
 def watch(
-    *, warm_up: int = WARM_UP_STEPS, steps: int = STEPS, min_growth_bytes: int = 1 << 20, holders: bool = True,
+    *, warm_up: int = WARM_UP_STEPS, steps: int = STEPS, min_growth_bytes: Union[int, str] = 1 << 20, holders: bool = True,
     on_growth: Optional[Callable[[Growth], Any]] = None,
 ) -> Watch:
     """Begins to watch for memory that grows from step to step, and makes this the watch of ullage.step().
@@ -187,7 +192,7 @@ def watch(
 
     warm_up           steps at the beginning that are not looked at
     steps             so many are looked at before a growth is suspected; as many again, and 32 at least, confirm it
-    min_growth_bytes  the least growth over the steps that are judged; a slower one is found when it has come to that
+    min_growth_bytes  the least growth, in bytes or as text "4MiB", over the steps that are judged; a slower one is found when it has come to that
     holders           on a growth, look at all objects of the process for who holds the new memory: up to seconds, once
     on_growth         is called with a Growth; without it, a GrowthWarning is issued with the warnings module
 
@@ -203,3 +208,12 @@ def watch(
 def step(name: str = "step") -> Optional[Growth]:
     """Notes the memory of one step of the loop for the last watch(); without one, a watch with default settings is begun."""
     return (_default or watch()).step(name)
+
+
+def given_or_new(watching: Any) -> Watch:
+    """The watch that a library's callback was given, or one with default settings."""
+    if watching is None:
+        return watch()
+    if isinstance(watching, Watch):
+        return watching
+    raise checks.wrong("watch", watching, "what ullage.watch() returned, or None for one with default settings")

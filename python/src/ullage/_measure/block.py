@@ -7,6 +7,7 @@ import threading
 from types import TracebackType
 from typing import Any, Callable, Mapping, Optional, TypeVar, cast
 
+from .. import _checks as checks
 from .._torch import api, memory
 from . import events, recording
 from .result import DeviceUse, Measurement
@@ -40,9 +41,9 @@ class measure:  # a class by its making, a function to those who call it
     """
 
     def __init__(self, name: str = "", *, sites: bool = True, report: Optional[Callable[[Measurement], Any]] = None) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"measure() was given {name!r} as its name: write @ullage.measure() with parentheses")
-        self.name, self.sites, self.report = name, sites, report
+        self.name = checks.text("name", name, hint="write @ullage.measure() with parentheses" if callable(name) else "")
+        self.sites = checks.flag("sites", sites)
+        self.report = checks.optional(checks.function, "report", report, given="a Measurement")
         self._open = threading.local()  # the blocks that this object has begun in a thread, innermost last
 
     def __enter__(self) -> Measurement:
@@ -62,6 +63,7 @@ class measure:  # a class by its making, a function to those who call it
         return cast("list[_Block]", self._open.blocks)
 
     def __call__(self, function: F) -> F:
+        checks.function("what measure() decorates", function)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(f"measure() can't decorate the generator {function.__qualname__}: measure within it, or the loop over it")
         fresh = functools.partial(measure, self.name or getattr(function, "__qualname__", ""), sites=self.sites, report=self.report)

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Optional, Sequence
+from typing import Any, Callable, Iterable, Optional, Sequence, Union
 
+from .. import _checks as checks
 from .. import _units
-from .._oom import split
+from .._oom import saved, split
 from .._torch import memory
 from . import advice, observed, states
 from .largest import Sizes
@@ -15,7 +16,7 @@ from .rehearsal import Rehearsal, Step
 
 def preflight(
     model: Any, step: Callable[..., object], optimizer: Any = None, *, batch: Any = None, others: Iterable[Any] = (),
-    limit: Optional[int] = None, device: memory.Device = None,
+    limit: Union[int, str, None] = None, device: memory.Device = None,
 ) -> Preflight:
     """Runs one or two real training steps, undoes them, and says what the training will take.
 
@@ -27,7 +28,7 @@ def preflight(
     batch      tensors in dicts, lists and tuples, samples along the first dimension: gives the largest batch, from two steps each with up
                to three other numbers of samples, fewer or these several times over
     others     what else a step changes: gradient scalers, schedulers, anything with state_dict()
-    limit      bytes that the process is to stay below, if less than there is
+    limit      bytes that the process is to stay below, or text as "40GiB", if less than there is
     device     the CUDA device; by default that of the model
 
     The first step shows the peak without the optimizer's states, if they do not exist yet. If by what it took a second one fits, that is
@@ -39,12 +40,17 @@ def preflight(
     """
     import torch
 
-    if not torch.cuda.is_available():
-        raise RuntimeError("preflight runs real steps on a CUDA device, and there is none. hint: `ullage fit` estimates without one")
-    models, optimizers = _list(model), _list(optimizer)
-    index = _device_of(models, device)
+    order = "preflight(model, step, optimizer)"
+    models = checks.modules("model", model, hint=order if callable(model) else "")
+    _check_step(step, batch, order)
+    optimizers = checks.optimizers("optimizer", optimizer, hint=order if callable(optimizer) else "")
+    size = None if batch is None else _samples(batch)
+    kept, limit_bytes = saved.check("others", others), checks.optional(checks.size_bytes, "limit", limit, least=1)
+    cuda = checks.cuda_device("device", device)
+    checks.need_cuda("preflight", hint="`ullage fit` estimates without one")
+    index = _device_of(models, cuda)
     memory.collect()
-    flight = _Flight(step, batch, Rehearsal(models, optimizers, list(others), index), index, limit)
+    flight = _Flight(step, batch, size, Rehearsal(models, optimizers, kept, index), index, limit_bytes)
     try:
         with observed.Observer(models) as observer:
             flight.run()
@@ -54,8 +60,23 @@ def preflight(
     return flight.result(torch, seen)
 
 
-def _list(value: Any) -> list[Any]:
-    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+def _check_step(step: Any, batch: Any, order: str) -> None:
+    swapped = hasattr(step, "param_groups")
+    if batch is None:
+        hint = order if swapped else "batch=... is what step is called with" if callable(step) else ""
+        checks.function("step", step, given="nothing", arguments=0, hint=hint)
+    else:
+        checks.function("step", step, given="a batch", hint=order if swapped else "")
+
+
+def _samples(batch: Any) -> int:
+    try:
+        size = split.samples(batch)
+    except ValueError as err:
+        raise ValueError(f"batch: {str(err).partition('. hint')[0]}") from None  # there is no samples= and take= here
+    if size < 1:
+        raise ValueError("batch is empty: it has no samples")
+    return size
 
 
 def _device_of(models: Sequence[Any], device: memory.Device) -> int:
@@ -70,6 +91,7 @@ class _Flight:
 
     step: Callable[..., object]
     batch: Any
+    size: Optional[int]  # samples in it
     rehearsal: Rehearsal
     device: int
     limit: Optional[int]
@@ -79,7 +101,6 @@ class _Flight:
     missing_bytes: int = 0  # of states that no step made
 
     def __post_init__(self) -> None:
-        self.size = None if self.batch is None else split.samples(self.batch)
         self.capacity_bytes = memory.read(self.device).allocated_bytes + memory.room_bytes(self.device, self.limit)
         self.outside_bytes = memory.outside_bytes(self.device)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any, Union
 
+from .. import _checks as checks
 from .._companion import dump
 from .._torch import api, memory
 
@@ -18,13 +19,13 @@ def snapshot(path: Union[str, "os.PathLike[str]"]) -> str:
     Raises ValueError for another ending, RuntimeError before CUDA is used, when its back end can't be recorded and where it was refused
     for the disk's sake, OSError where the file can't be written.
     """
-    import torch
-
-    name = os.fspath(path)
+    name = checks.path("path", path)
     if not name.endswith(".pickle"):
         raise ValueError(f"snapshot {name!r}: expected a name that ends in .pickle, which is how recordings are found")
     if not memory.in_use():
         raise RuntimeError(f"snapshot {name!r}: this process has not used CUDA, so that there is nothing to write")
+    import torch
+
     about: dict[str, Any] = {"recording": os.path.basename(name)}
     beside = dump.describe(torch, "snap", about, run="", history=None if api.recording(torch) else 0)
     try:

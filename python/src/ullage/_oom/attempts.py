@@ -5,11 +5,13 @@ more, and its frames are cleared, so that nothing of the failed step is referred
 """
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Generic, Hashable, Iterator, Optional, TypeVar, cast
 
+from .. import _checks as checks
 from .. import _units
 from .._torch import memory
 from . import failure
@@ -38,6 +40,7 @@ class Run(Generic[T]):
         self.shrink = shrink or self._shrink_size
         self.report = retry.report = Report(key=key)
         self.over = False
+        self.lack: Optional[BaseException] = None  # of memory, in the attempt that has just failed; without its frames
         retry.ranks.meet()
 
     def attempts(self) -> Iterator[Attempt[T]]:
@@ -85,6 +88,7 @@ class Run(Generic[T]):
             self._go_on(message, smaller, agreed, held)
             if exc is not None:
                 failure.let_go(exc, handled)
+                self.lack = failure.lack_in(exc, handled)
             return True
         if code == _AGAIN:  # it would, but another rank can't
             self.report.failures.append(Failure(self._shown(), message))
@@ -136,8 +140,22 @@ class Run(Generic[T]):
                     "" if shown is None else f" with {shown}",
                     f"; {_units.size(failed.freed_bytes)} freed" if failed.freed_bytes else "",
                     f"; still bound by the function around it: {', '.join(failed.held)}" if failed.held else "")
+        lack, self.lack = self.lack, None
         if self.retry.before_retry is not None:
-            self.retry.before_retry()
+            self._prepare(self.retry.before_retry, lack)
+
+    def _prepare(self, before_retry: Callable[[], object], lack: Optional[BaseException]) -> None:
+        """Has the program make ready for the next attempt. If it can't, the other ranks are told when they have made theirs."""
+        handled = sys.exc_info()[1]
+        try:
+            before_retry()
+        except Exception as err:
+            self._end(False, f"before_retry raised {type(err).__name__}")
+            failure.blame(err, lack, handled)
+            failure.note(err, f"ullage: {self.report.text()}")
+            with contextlib.suppress(RankError):  # they don't answer: its own error says more
+                worst(self.retry.ranks, _ERROR, None)
+            raise
 
     def _conclude(self, code: int, code_of_all: int, rank: int, exc: Optional[BaseException]) -> None:
         if code_of_all == _DONE:
@@ -161,8 +179,7 @@ class Run(Generic[T]):
         smaller = self.retry.shrink(size) if self.retry.shrink is not None else size // 2
         if smaller is None:
             return None
-        if not isinstance(smaller, int) or smaller >= size:
-            raise ValueError(f"shrink returned {smaller!r} for {size}: a smaller number was expected")
+        smaller = checks.whole(f"what shrink returned for {size}", smaller, least=None, most=size - 1, hint="None ends the attempts")
         return cast(T, max(smaller, self.retry.floor))
 
     def _shown(self) -> Any:

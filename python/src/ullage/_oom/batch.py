@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Optional
+from typing import Any, Callable, Iterable, Optional, Union
 
+from .. import _checks as checks
 from .. import _units
 from .._torch import memory
 from . import failure, saved
@@ -53,7 +54,7 @@ def find_batch_size(
     trials: int = 6,
     margin: float = 0.01,
     tolerance: float = 0.01,
-    limit: Optional[int] = None,
+    limit: Union[int, str, None] = None,
     device: memory.Device = None,
     group: Any = None,
     agree: bool = True,
@@ -74,21 +75,22 @@ def find_batch_size(
     trials       at most.
     margin       the share of the memory for the batch (what is left beside parameters and states) that stays free.
     tolerance    ends the search when no size could be larger by more than this share.
-    limit        bytes that the allocator may reserve, in place of what the device has free.
+    limit        bytes that the allocator may reserve, or text as "40GiB", in place of what the device has free.
     group, agree, timeout_s   the ranks that agree on every trial, as in retry_on_oom: the neediest of them decides. A step that waits
                  for other ranks (DDP outside of no_sync(), FSDP) can leave them waiting when only one of them runs out of memory.
 
     Raises what step raised if it isn't a lack of memory, or if not even min_size fits; RankError for such an error of another rank;
     RuntimeError where PyTorch has no CUDA device. State is put back whatever happens.
     """
+    checks.function("step", step, given="a batch size", hint="find_batch_size(lambda size: train_step(make_batch(size)))")
+    held = saved.check("state", state)
     bounds = _bounds(min_size, max_size, multiple_of, start, tolerance)
-    if steps < 1 or trials < 1 or not 0 <= margin < 1:
-        raise ValueError(f"steps ({steps}) and trials ({trials}) have to be at least 1, and margin ({margin}) from 0 to below 1")
-    _need_cuda()
-    ranks = Ranks(group, timeout_s, agree)
+    steps, trials, margin = checks.whole("steps", steps, least=1), checks.whole("trials", trials, least=1), checks.share("margin", margin)
+    limit_bytes = checks.optional(checks.size_bytes, "limit", limit, least=1)
+    cuda, ranks = checks.cuda_device("device", device), Ranks(group, timeout_s, agree)
+    checks.need_cuda("find_batch_size")
     ranks.meet()
-    runs = Trials(step, memory.index_of(device), steps, limit, margin, ranks)
-    held = list(state)
+    runs = Trials(step, memory.index_of(cuda), steps, limit_bytes, margin, ranks)
     undo = [saved.save_random(), *saved.save(held)]
     try:
         reason = _search(runs, bounds, trials, undo)
@@ -99,21 +101,18 @@ def find_batch_size(
     return _result(runs, bounds, margin, reason)
 
 
-def _need_cuda() -> None:
-    import torch
-
-    if not torch.cuda.is_available():
-        raise RuntimeError("find_batch_size measures a CUDA device, and PyTorch has none here")
-
-
 def _bounds(smallest: int, largest: int, multiple_of: int, start: Optional[int], tolerance: float) -> Bounds:
-    if multiple_of < 1 or smallest < 1 or tolerance < 0:
-        raise ValueError(f"multiple_of ({multiple_of}) and min_size ({smallest}) have to be at least 1, and tolerance ({tolerance}) 0")
+    smallest, largest = checks.whole("min_size", smallest, least=1), checks.whole("max_size", largest, least=1)
+    multiple_of = checks.whole("multiple_of", multiple_of, least=1)
+    start = START if start is None else checks.whole("start", start, least=1)
+    tolerance = checks.share("tolerance", tolerance)
+    if smallest > largest:
+        raise ValueError(f"min_size is {smallest}, but has to be at most max_size, {largest}")
     low, high = -(-smallest // multiple_of) * multiple_of, largest // multiple_of * multiple_of
     if low > high:
-        raise ValueError(f"there is no multiple of {multiple_of} from min_size {smallest} to max_size {largest}")
+        raise ValueError(f"multiple_of is {multiple_of}, but there is no multiple of it from min_size, {smallest}, to max_size, {largest}")
     bounds = Bounds(low, high, multiple_of, low, tolerance)
-    return Bounds(low, high, multiple_of, bounds.floor(START if start is None else start), tolerance)
+    return Bounds(low, high, multiple_of, bounds.floor(start), tolerance)
 
 
 def _search(runs: Trials, bounds: Bounds, trials: int, undo: list[saved.Undo]) -> str:

@@ -70,6 +70,18 @@ def let_go(exc: BaseException, handled: Optional[BaseException] = None) -> None:
         traceback.clear_frames(link.__traceback__)
 
 
+def lack_in(exc: BaseException, handled: Optional[BaseException] = None) -> Optional[BaseException]:
+    """The error of a chain that means a lack of GPU memory, by itself: what it was wrapped in may hold tensors."""
+    return next((link for link in chain(exc, handled) if oomtext.is_oom(link)), None)
+
+
+def blame(exc: BaseException, lack: Optional[BaseException], handled: Optional[BaseException] = None) -> None:
+    """Makes a lack of memory the cause of what was raised after it, so that it is printed too."""
+    if lack is not None and not any(link is lack for link in chain(exc, handled)):
+        *_, first = chain(exc, handled)
+        first.__cause__ = lack
+
+
 def reading() -> Optional[memory.Reading]:
     """The current device's counters, or None where this process doesn't use CUDA."""
     return memory.read() if _uses_cuda() else None

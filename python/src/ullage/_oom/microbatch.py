@@ -5,6 +5,7 @@ import contextlib
 import logging
 from typing import Any, Callable, ContextManager, Hashable, Iterator, Optional
 
+from .. import _checks as checks
 from . import gradients, saved, split
 from .attempts import Run
 from .ranks import Ranks
@@ -60,9 +61,25 @@ def microbatch(
     Raises what the loss raised, as retry_on_oom does; ValueError for a loss of more than one number, for a batch that can't be cut,
     and for FSDP, whose forward pass waits for other ranks.
     """
-    retry: Retry[int] = Retry(size=size if size is not None else 2**62, floor=floor, attempts=attempts, key=key,
+    checks.module("model", model, hint="microbatch(model, loss)" if callable(model) else "")
+    gradients.check(model)
+    _check_functions(loss, weight, backward, samples, take, key)
+    if checks.choice("reduction", reduction, ("mean", "sum")) == "sum" and weight is not None:
+        raise ValueError("weight is given for reduction='sum', but a sum has no weights: leave it out")
+    checks.flag("overlap", overlap)
+    whole = size if size is not None else 2**62  # larger than any batch
+    retry: Retry[int] = Retry(size=checks.whole("size", whole, least=1), floor=floor, attempts=attempts, key=key,
                               ranks=Ranks(group, timeout_s, agree))
     return MicroBatch(model, loss, retry, reduction, weight, backward, samples, take, overlap)
+
+
+def _check_functions(loss: Any, weight: Any, backward: Any, samples: Any, take: Any, key: Any) -> None:
+    checks.function("loss", loss)
+    checks.optional(checks.function, "weight", weight, given="a piece of the batch")
+    checks.optional(checks.function, "backward", backward, given="a loss", hint="backward=lambda loss: scaler.scale(loss).backward()")
+    checks.function("samples", samples, given="a batch")
+    checks.function("take", take, given="a batch, start and stop", arguments=3)
+    checks.optional(checks.function, "key", key, given="nothing", arguments=0)
 
 
 class MicroBatch:
@@ -72,11 +89,6 @@ class MicroBatch:
         self, model: Any, loss: Callable[..., Any], retry: Retry[int], reduction: str, weight: Optional[Callable[[Any], Any]],
         backward: Optional[Callable[[Any], object]], samples: Callable[[Any], int], take: Callable[[Any, int, int], Any], overlap: bool,
     ) -> None:
-        if reduction not in ("mean", "sum"):
-            raise ValueError(f"reduction is {reduction!r}, but has to be 'mean' or 'sum'")
-        if weight is not None and reduction == "sum":
-            raise ValueError("a sum has no weights: leave weight out")
-        gradients.check(model)
         self.model, self.loss, self.retry, self.reduction, self.weight = model, loss, retry, reduction, weight
         self.backward, self.samples, self.take, self.overlap = backward, samples, take, overlap
         self._warned = False
@@ -95,7 +107,7 @@ class MicroBatch:
         """The loss of the whole batch, detached, on its device. Gradients are added to what is in .grad."""
         import torch
 
-        count = self.samples(batch)
+        count = checks.whole("what samples returned", self.samples(batch))
         if count < 1:
             raise ValueError("the batch is empty")
         key = self.retry.key()
@@ -121,9 +133,7 @@ class MicroBatch:
         for (start, stop), share, last in self._shares(batch, edges):
             piece = batch if len(edges) == 1 else self.take(batch, start, stop)
             with self._synchronised(last):
-                part = self.loss(piece, *args, **kwargs)
-                if part.dim() != 0 and part.numel() != 1:
-                    raise ValueError(f"the loss has shape {tuple(part.shape)}, but has to be one number: a mean or a sum over samples")
+                part = _one_number(self.loss(piece, *args, **kwargs))
                 if share != 1:
                     part = part * share
                 if training:
@@ -138,13 +148,18 @@ class MicroBatch:
         """
         weights = [1.0] * len(edges)
         if self.reduction == "mean" and len(edges) > 1:
-            weights = [float(self.weight(self.take(batch, *edge))) if self.weight else float(edge[1] - edge[0]) for edge in edges]
+            weights = [self._weight(batch, *edge) for edge in edges]
         whole = sum(weights) if self.reduction == "mean" else 1.0
         if whole == 0:  # the mean over nothing is not a number, in pieces as at once
             weights, whole = [1.0] * len(edges), float(len(edges))
         counted = [(edge, w / whole) for edge, w in zip(edges, weights) if w != 0]
         for i, (edge, share) in enumerate(counted):
             yield edge, share, i == len(counted) - 1
+
+    def _weight(self, batch: Any, start: int, stop: int) -> float:
+        if self.weight is None:
+            return float(stop - start)
+        return checks.number("what weight returned", self.weight(self.take(batch, start, stop)), least=0)
 
     def _synchronised(self, last: bool) -> ContextManager[Any]:
         """DDP must not average after each piece: after the last one, or, by default, not within the attempt at all."""
@@ -170,6 +185,18 @@ class MicroBatch:
             self._warned = True
             log.warning("ullage: the model has batch norms in training mode: each piece is normalised by its own statistics, so that"
                         " gradients differ from the whole batch's. hint: put them in eval mode, or use group norms")
+
+
+def _one_number(loss: Any) -> Any:
+    """What the program's loss returned, if it is one."""
+    import torch
+
+    if not isinstance(loss, torch.Tensor):
+        hint = "return its .loss" if hasattr(loss, "loss") else "return the tensor, not its .item()" if isinstance(loss, float) else ""
+        raise checks.wrong("what loss returned", loss, "a tensor of one number", hint)
+    if loss.dim() != 0 and loss.numel() != 1:
+        raise ValueError(f"the loss has shape {tuple(loss.shape)}, but has to be one number: a mean or a sum over samples")
+    return loss
 
 
 def _backward(loss: Any) -> None:

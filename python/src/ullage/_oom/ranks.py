@@ -10,6 +10,8 @@ import sys
 from datetime import timedelta
 from typing import Any, Optional, Sequence
 
+from .. import _checks as checks
+
 # Groups of our own by timeout, each with the world that it belongs to: a program may leave its world and join another.
 _groups: dict[float, tuple[Any, Any]] = {}
 
@@ -25,7 +27,7 @@ class Ranks:
     """
 
     def __init__(self, group: Any = None, timeout_s: float = 300.0, enabled: bool = True) -> None:
-        self.group, self.timeout_s, self.enabled = group, timeout_s, enabled
+        self.group, self.timeout_s, self.enabled = _group(group), checks.timeout("timeout_s", timeout_s), checks.flag("agree", enabled)
 
     def count(self) -> int:
         """How many ranks have to agree."""
@@ -81,6 +83,18 @@ class Ranks:
             group = dist.new_group(backend="gloo", timeout=timedelta(seconds=self.timeout_s))
             _groups[self.timeout_s] = (dist.group.WORLD, group)
         return group
+
+
+def _group(given: Any) -> Any:
+    """A process group, or None. What new_group() gives to ranks that are no part of it is a group too."""
+    if given is None:
+        return None
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available():
+        if isinstance(given, dist.ProcessGroup) or given is dist.GroupMember.NON_GROUP_MEMBER:
+            return given
+    hint = "mesh.get_group()" if hasattr(given, "get_group") else ""
+    raise checks.wrong("group", given, "a process group of torch.distributed, or None for all ranks", hint)
 
 
 def worst(ranks: Ranks, code: int, size: Optional[int]) -> tuple[int, int, Optional[int]]:

@@ -5,6 +5,7 @@ import functools
 import inspect
 from typing import Any, Callable, Generic, Hashable, Iterator, Mapping, Optional, TypeVar, Union, cast, overload
 
+from .. import _checks as checks
 from .attempts import Attempt, Run
 from .ranks import Ranks
 from .report import Report
@@ -24,14 +25,14 @@ def grad_mode() -> str:
 def retry_on_oom(function: Callable[..., R]) -> Callable[..., R]: ...
 @overload
 def retry_on_oom(
-    function: None = None, *, size: Optional[T] = None, floor: int = 1, shrink: Optional[Callable[[Any], Any]] = None,
+    function: None = None, *, size: Optional[T] = None, floor: Optional[int] = None, shrink: Optional[Callable[[Any], Any]] = None,
     attempts: Optional[int] = None, key: Optional[Callable[..., Hashable]] = None, before_retry: Optional[Callable[[], object]] = None,
-    argument: str = "size", group: Any = None, agree: bool = True, timeout_s: float = 300.0,
+    argument: Optional[str] = None, group: Any = None, agree: bool = True, timeout_s: float = 300.0,
 ) -> Retry[T]: ...
 def retry_on_oom(
-    function: Optional[Callable[..., R]] = None, *, size: Optional[T] = None, floor: int = 1, shrink: Optional[Callable[[Any], Any]] = None,
+    function: Optional[Callable[..., R]] = None, *, size: Optional[T] = None, floor: Optional[int] = None, shrink: Optional[Callable[[Any], Any]] = None,
     attempts: Optional[int] = None, key: Optional[Callable[..., Hashable]] = None, before_retry: Optional[Callable[[], object]] = None,
-    argument: str = "size", group: Any = None, agree: bool = True, timeout_s: float = 300.0,
+    argument: Optional[str] = None, group: Any = None, agree: bool = True, timeout_s: float = 300.0,
 ) -> Union[Retry[T], Callable[..., R]]:
     """Repeats what runs out of GPU memory, each time with less. As a loop, or as a decorator:
 
@@ -43,7 +44,7 @@ def retry_on_oom(
 
     size          what is made smaller: a number of anything, or any value that shrink understands. The size that worked is
                   remembered by the object, for each key separately.
-    floor         the smallest size to try, where size is an integer.
+    floor         the smallest size to try, where size is an integer; 1 by default.
     shrink        from the size that failed to the next one, or None when there is none; half by default. A decorator without a size
                   gets a dict of the call's arguments by name instead, and returns the changed ones. On several ranks it has to give
                   the same on all of them.
@@ -51,15 +52,18 @@ def retry_on_oom(
     key           whose size it is; called with the decorated function's arguments, or with none in a loop. By default "train" where
                   gradients are recorded and "eval" where not, so that neither shrinks the other.
     before_retry  called before each further attempt, on every rank: optimizer.zero_grad, for example.
-    argument      the parameter by which a decorated function gets the size.
+    argument      the parameter by which a decorated function gets the size; "size" by default.
     group, agree, timeout_s
                   the ranks that agree before any of them repeats: all of the job by default, none with agree=False. timeout_s bounds
                   how long a rank waits for the slowest. docs/python/retry_on_oom.md says what an attempt must not contain then.
 
     Raises what the attempt raised, with a note of what was tried, when it isn't a lack of memory, when there is no smaller size or no
     attempt left, or when CUDA is in an error state. Raises RankError on a rank whose own attempt succeeded while another gave up.
+    What before_retry raises is raised with the lack of memory as its cause.
     The object's report tells what happened; so does the logger "ullage".
     """
+    if function is not None:
+        checks.function("what retry_on_oom() decorates", function, hint="retry_on_oom(size=...) is what is made smaller")
     retry: Retry[T] = Retry(size=size, floor=floor, shrink=shrink, attempts=attempts, key=key, before_retry=before_retry,
                             argument=argument, ranks=Ranks(group, timeout_s, agree))
     return retry if function is None else retry(function)
@@ -72,26 +76,21 @@ class Retry(Generic[T]):
         self,
         *,
         size: Optional[T] = None,
-        floor: int = 1,
+        floor: Optional[int] = None,
         shrink: Optional[Callable[[Any], Any]] = None,
         attempts: Optional[int] = None,
         key: Optional[Callable[..., Hashable]] = None,
         before_retry: Optional[Callable[[], object]] = None,
-        argument: str = "size",
+        argument: Optional[str] = None,
         ranks: Optional[Ranks] = None,
     ) -> None:
-        if not isinstance(floor, int):
-            raise TypeError(f"floor is {floor!r}, but has to be a whole number")
-        if isinstance(size, int) and not 1 <= floor <= size:
-            raise ValueError(f"floor is {floor}, but has to be at least 1 and at most the size, {size}")
-        if size is not None and not isinstance(size, int) and shrink is None:
-            raise ValueError(f"a size of type {type(size).__name__} needs shrink=: a function from the size that failed to the next")
-        if attempts is None:
-            attempts = 10 if size is not None or shrink is not None else 2
-        if attempts < 1:
-            raise ValueError(f"attempts is {attempts}, but there has to be one")
-        self.size, self.floor, self.shrink, self.attempts, self.key = size, floor, shrink, attempts, key or _any_arguments(grad_mode)
-        self.before_retry, self.argument, self.ranks = before_retry, argument, ranks or Ranks()
+        self.size, self.floor = _size_and_floor(size, floor, shrink)
+        self.shrink = checks.optional(checks.function, "shrink", shrink, given="the size that failed")
+        self.attempts = _attempts(attempts, 2 if size is None and shrink is None else 10)
+        self.key = checks.optional(checks.function, "key", key) or _any_arguments(grad_mode)
+        self.before_retry = checks.optional(checks.function, "before_retry", before_retry, given="nothing", arguments=0)
+        self.argument, self.ranks = _argument(argument, size), ranks or Ranks()
+        self._argument_given = argument is not None
         self.sizes: dict[Hashable, T] = {}  # that were shrunk to, by key
         self.report: Optional[Report] = None  # of the newest run of attempts; None before the first
         self.survived = 0  # failures that a later attempt made good
@@ -103,10 +102,13 @@ class Retry(Generic[T]):
     def __iter__(self) -> Iterator[Attempt[T]]:
         if self.size is None and self.shrink is not None:
             raise ValueError("a loop shrinks a size: give retry_on_oom(size=...)")
+        if self._argument_given:
+            raise ValueError(f"argument is {self.argument!r}, but a loop passes no argument: its size is attempt.size")
         key = self.key()
         return Run(self, key, cast(T, self.sizes.get(key, self.size))).attempts()
 
     def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
+        checks.function("what retry_on_oom() decorates", function)
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             raise TypeError(f"{function.__name__}() runs only after it was called. hint: use retry_on_oom as a loop within it")
         signature = inspect.signature(function)
@@ -142,6 +144,35 @@ class Retry(Generic[T]):
         if unknown:
             raise ValueError(f"shrink returned {', '.join(sorted(unknown))}, which is no parameter of the function")
         return {**arguments, **changed}
+
+
+def _size_and_floor(size: Any, floor: Any, shrink: Any) -> tuple[Any, int]:
+    """The size, as an int where it is a whole number, and the floor: 1 unless one is given, which only such a size can have."""
+    least = checks.optional(checks.whole, "floor", floor, least=1)
+    if isinstance(size, bool) or checks.index(size) is not None:
+        first = checks.whole("size", size, least=1)
+        if least is not None and least > first:
+            raise ValueError(f"floor is {least}, but has to be at most the size, {first}")
+        return first, least or 1
+    if size is not None and shrink is None:
+        raise ValueError(
+            f"size is {checks.shown(size)}, but has to be a whole number. hint: another one needs shrink=, a function from the size that"
+            " failed to the next")
+    if least is not None:
+        raise ValueError(f"floor is {least}, but there is no size of a number that it could bound. hint: give size=")
+    return size, 1
+
+
+def _attempts(given: Any, usual: int) -> int:
+    return usual if given is None else checks.whole("attempts", given, least=1)
+
+
+def _argument(given: Any, size: Any) -> str:
+    if given is None:
+        return "size"
+    if size is None:
+        raise ValueError(f"argument is {checks.shown(given)}, but there is no size that it could get. hint: give size=")
+    return checks.text("argument", given)
 
 
 def _accepts(signature: inspect.Signature, name: str) -> bool:

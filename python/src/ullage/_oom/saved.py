@@ -10,7 +10,19 @@ import random
 import sys
 from typing import Any, Callable, Iterable
 
+from .. import _checks as checks
+
 Undo = Callable[[], None]
+
+
+def check(name: str, objects: Any) -> list[Any]:
+    """A list of what save() can put back, from an argument of a public function. Raises TypeError for anything else."""
+    kinds = "modules, optimizers, or other objects with state_dict() and load_state_dict()"
+    given = checks.several(name, objects, kinds)
+    for one in given:
+        if isinstance(one, type) or not (hasattr(one, "state_dict") and hasattr(one, "load_state_dict")):
+            raise TypeError(f"{name} has {checks.shown(one)}, which can't be put back: it has to be a list of {kinds}")
+    return given
 
 
 def save(objects: Iterable[Any]) -> list[Undo]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from dataclasses import dataclass
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Sequence, Union
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import dlpack
 
+from .. import _checks as checks
 from .. import _units
 from . import errors
 
@@ -36,10 +37,12 @@ class Cache:
     RuntimeError, and says so, rather than meeting the values of another request. What has to last longer is cloned. The memory
     belongs to one stream at a time: where requests run on different streams, one waits for the other first.
 
-    Needs torch 2.3 or newer. A slab is any tensor, on any device; its memory is the cache's from then on.
+    Needs torch 2.3 or newer. A slab is any contiguous tensor, on any device; its memory is the cache's from then on.
     """
 
     def __init__(self, slab: torch.Tensor, name: str = "cache") -> None:
+        _check_slab(slab)
+        checks.text("name", name)
         if getattr(torch._C, "_set_storage_data_ptr_access_error_msg", None) is None:
             raise RuntimeError(f"a cache needs torch 2.3 or newer, to make invalid what it took back: this is {torch.__version__}")
         self.name = name
@@ -53,9 +56,9 @@ class Cache:
         """What is handed out, with what lies between for alignment."""
         return self._offset
 
-    def empty(self, *shape: int, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
-        """A tensor of this shape with whatever values the memory has. PoolOutOfMemory if the rest is too small."""
-        size, kind = torch.Size(shape), dtype or torch.get_default_dtype()
+    def empty(self, *shape: Union[int, Sequence[int]], dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+        """A tensor of this shape, in numbers or one tuple, with whatever values the memory has. PoolOutOfMemory if the rest is too small."""
+        size, kind = _size(shape), _dtype(dtype)
         size_bytes = size.numel() * torch.empty((), dtype=kind).element_size()
         with self._lock:
             slab, start = self._open(), self._offset
@@ -71,7 +74,7 @@ class Cache:
             self.high_water_bytes = max(self.high_water_bytes, self._offset)
             return piece.view(kind).view(size)
 
-    def zeros(self, *shape: int, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+    def zeros(self, *shape: Union[int, Sequence[int]], dtype: Optional[torch.dtype] = None) -> torch.Tensor:
         """As empty(), filled with zeros."""
         return self.empty(*shape, dtype=dtype).zero_()
 
@@ -79,7 +82,8 @@ class Cache:
         self, layers: int, batch: int, heads: int, length: int, dim: int, dtype: Optional[torch.dtype] = None
     ) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """Keys and values of a transformer's layers, each (batch, heads, length, dim) and not filled."""
-        shape = batch, heads, length, dim
+        names = {"layers": layers, "batch": batch, "heads": heads, "length": length, "dim": dim}
+        layers, *shape = (checks.whole(name, value) for name, value in names.items())
         return [(self.empty(*shape, dtype=dtype), self.empty(*shape, dtype=dtype)) for _ in range(layers)]
 
     def reset(self) -> int:
@@ -129,3 +133,24 @@ class Cache:
             f"{self.name} is full: {_units.size(asked_bytes)} more asked, {_units.size(self._offset)} of its "
             f"{_units.size(self.size_bytes)} handed out\nhint: high_water_bytes of a cache that is large enough says what a request takes",
             self.name, asked_bytes, self._offset, self.size_bytes)
+
+
+def _check_slab(slab: Any) -> None:
+    if not isinstance(slab, torch.Tensor):
+        raise checks.wrong("slab", slab, "a tensor, whose memory becomes the cache's", "pool.cache(size) makes one of a pool's memory")
+    if slab.layout != torch.strided or slab.device.type == "meta" or not slab.is_contiguous():
+        raise checks.wrong("slab", slab, "contiguous, with memory of its own", kind=ValueError)
+
+
+def _size(shape: Sequence[Any]) -> torch.Size:
+    """A shape given as torch.empty() takes it: numbers, or one tuple or list of them."""
+    given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return torch.Size([checks.whole("shape", part, hint="the shape is whole numbers, as empty(2, 3)") for part in given])
+
+
+def _dtype(given: Any) -> torch.dtype:
+    if given is None:
+        return torch.get_default_dtype()
+    if isinstance(given, torch.dtype):
+        return given
+    raise checks.wrong("dtype", given, "a torch.dtype, as torch.float16")

@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Union
 
 import torch
 
+from .. import _checks as checks
 from .. import _units
 from .._torch import memory
 
+SEGMENT_BYTES = 2 << 20  # the least that the caching allocator takes of a device
 _set: dict[int, float] = {}  # by device, for releases that don't tell the fraction in force
 
 
@@ -35,25 +37,29 @@ class Limit:
         return f"limit of {_units.size(self.limit_bytes)} on cuda:{self.device_index}"
 
 
-def limit(limit_bytes: int, device: memory.Device = None) -> Limit:
+def limit(limit_bytes: Union[int, str], device: memory.Device = None) -> Limit:
     """Limits what this process's caching allocator may take of a device, tensors and cache, from now on or for a with block.
 
-    Beyond it, allocations raise torch.OutOfMemoryError although the device has memory left. Not counted, and so not limited: CUDA's
+    limit_bytes is a number of bytes, or text as "40GiB". Beyond it, allocations raise torch.OutOfMemoryError although the device has memory left. Not counted, and so not limited: CUDA's
     context and libraries (0.2-0.7 GiB and more), NCCL's buffers, other allocators and other processes. If more than that is
-    already taken, the cache is given back first; ValueError if it still is, or for an amount that the device hasn't.
+    already taken, the cache is given back first; ValueError if it still is, or for an amount that the device hasn't; RuntimeError
+    where there is no device.
     """
-    index = memory.index_of(device)
+    amount = checks.size_bytes("limit_bytes", limit_bytes, least=SEGMENT_BYTES, why="the allocator's smallest segment")
+    cuda = checks.cuda_device("device", device)
+    checks.need_cuda("limit")
+    index = memory.index_of(cuda)
     total = memory.total_bytes(index)
-    if not 0 < limit_bytes <= total:
-        raise ValueError(f"limit of {limit_bytes} bytes: more than 0 and at most the {total} bytes of cuda:{index} were expected")
-    if memory.read(index).reserved_bytes > limit_bytes:
+    if amount > total:
+        raise ValueError(f"limit_bytes is {amount}, but has to be at most what cuda:{index} has, {total} ({_units.size(total)})")
+    if memory.read(index).reserved_bytes > amount:
         memory.flush()
     held = memory.read(index).reserved_bytes
-    if held > limit_bytes:
-        raise ValueError(f"limit of {_units.size(limit_bytes)}: this process already holds {_units.size(held)} on cuda:{index}")
+    if held > amount:
+        raise ValueError(f"limit_bytes is {amount} ({_units.size(amount)}), but this process already holds {_units.size(held)} of cuda:{index}")
     before = _fraction(index)
-    _set_fraction(index, _fraction_for(limit_bytes, total))
-    return Limit(index, limit_bytes, before)
+    _set_fraction(index, _fraction_for(amount, total))
+    return Limit(index, amount, before)
 
 
 def _fraction(index: int) -> float:

@@ -8,19 +8,21 @@ import itertools
 import threading
 import warnings
 import weakref
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, Callable, Optional, TypeVar, Union
 
 import torch
 
+from .. import _checks as checks
 from .. import _units
 from .._torch import memory, oomtext
 from . import errors, routing, segments
 from .cache import Cache
+from .limit import SEGMENT_BYTES
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-SMALL_SEGMENT_BYTES = 2 << 20  # where requests up to SMALL_BYTES go
+SMALL_SEGMENT_BYTES = SEGMENT_BYTES  # where requests up to SMALL_BYTES go
 SMALL_BYTES = 1 << 20
 LARGE_BYTES = 10 << 20  # from here on a segment is as large as the request, rounded up to 2 MiB
 LEAST_RESERVE_BYTES = 16 << 20
@@ -39,21 +41,24 @@ class Pool:
     wherever that is. Beyond the limit, PoolOutOfMemory is raised at the block's end; other pools and what is outside are left alone.
     Threads take turns. close() gives everything back.
 
-    limit and reserve count whole segments of the caching allocator, in bytes: 2 MiB for tensors up to 1 MiB, 20 MiB up to 10 MiB,
+    limit and reserve are bytes, or text as "8GiB", and count whole segments of the caching allocator: 2 MiB for tensors up to 1 MiB, 20 MiB up to 10 MiB,
     the size itself beyond. limit=None is bounded by the device alone. The reserve serves the stream that is current here.
     Needs torch 2.8 or newer for CUDA on Linux and its native allocator with caching; RuntimeError says which is missing.
     """
 
-    def __init__(self, limit: Optional[int] = None, reserve: int = 0, device: memory.Device = None, name: Optional[str] = None) -> None:
-        _check_amounts(limit, reserve)
+    def __init__(
+        self, limit: Union[int, str, None] = None, reserve: Union[int, str] = 0, device: memory.Device = None, name: Optional[str] = None,
+    ) -> None:
+        limit_bytes, reserve_bytes = _amounts(limit, reserve)
+        cuda = checks.cuda_device("device", device)
+        self.name = checks.optional(checks.text, "name", name) or f"pool-{next(_count)}"
         _check_torch()
-        self.name = name if name is not None else f"pool-{next(_count)}"
-        self.device_index = memory.index_of(device)
+        self.device_index = memory.index_of(cuda)
         self._turn = threading.RLock()  # one thread is in it at a time
         self._caches: weakref.WeakSet[Cache] = weakref.WeakSet()
         self._routing: Any = None
         self._mempool: Any = None
-        self._segments = segments.Segments(limit, segments.Runtime())
+        self._segments = segments.Segments(limit_bytes, segments.Runtime())
         torch.cuda.init()  # type: ignore[no-untyped-call]
         segments.release_allocator_lock()
         _sources.add(self._segments)
@@ -61,7 +66,7 @@ class Pool:
             self._mempool = torch.cuda.MemPool(self._segments.allocator())
         self._pool_id: tuple[int, int] = tuple(self._mempool.id)
         try:
-            self._take_reserve(reserve)
+            self._take_reserve(reserve_bytes)
         except BaseException:
             self._abandon()
             raise
@@ -116,11 +121,13 @@ class Pool:
 
     def run(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """fn(*args, **kwargs), in the pool."""
+        checks.function("fn", fn)
         with self:
             return fn(*args, **kwargs)
 
     def __call__(self, fn: F) -> F:
         """As a decorator: has fn run in the pool. TypeError for what runs after the call has returned: generators and coroutines."""
+        checks.function("what a pool decorates", fn)
         if inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
             raise TypeError(
                 f"{fn.__qualname__} runs after the call has returned, outside of {self}: use `with pool:` within, around no await or yield")
@@ -132,10 +139,11 @@ class Pool:
 
         return inside  # type: ignore[return-value]
 
-    def cache(self, size: int) -> Cache:
-        """A cache of size bytes for buffers that are made anew for each request. PoolOutOfMemory if there is no room for it."""
+    def cache(self, size: Union[int, str]) -> Cache:
+        """A cache of size bytes, or as text "2GiB", for buffers that are made anew for each request. PoolOutOfMemory if there is no room for it."""
+        size_bytes = checks.size_bytes("size", size, least=1)
         with self:
-            slab = self._bytes(size)
+            slab = self._bytes(size_bytes)
         made = Cache(slab, f"cache of {self}")
         self._caches.add(made)
         return made
@@ -250,21 +258,23 @@ def _as_torch_writes(size_bytes: int) -> str:
     return f"{size_bytes / (1 << 30):.2f} GiB"
 
 
-def _check_amounts(limit: Optional[int], reserve: int) -> None:
-    if limit is not None and limit < SMALL_SEGMENT_BYTES:
-        raise ValueError(f"limit={limit}: bytes were expected, at least 2 MiB, the allocator's smallest segment")
-    if reserve and reserve < LEAST_RESERVE_BYTES:
-        raise ValueError(f"reserve={reserve}: bytes were expected, 0 or at least {_units.size(LEAST_RESERVE_BYTES)}: segments are large")
-    if limit is not None and reserve > limit:
-        raise ValueError(f"reserve={reserve} is more than limit={limit}")
+def _amounts(limit: Any, reserve: Any) -> tuple[Optional[int], int]:
+    """A pool's limit and reserve, in bytes."""
+    why = "the allocator's smallest segment"
+    limit_bytes = checks.optional(checks.size_bytes, "limit", limit, least=SMALL_SEGMENT_BYTES, why=why)
+    reserve_bytes = checks.size_bytes("reserve", reserve)
+    if reserve_bytes:
+        checks.size_bytes("reserve", reserve, least=LEAST_RESERVE_BYTES, why="since segments are large, or 0")
+    if limit_bytes is not None and reserve_bytes > limit_bytes:
+        raise ValueError(f"reserve is {_units.size(reserve_bytes)}, but has to be at most the limit, {_units.size(limit_bytes)}")
+    return limit_bytes, reserve_bytes
 
 
 def _check_torch() -> None:
     missing = not hasattr(torch.cuda, "MemPool") or not hasattr(torch._C, "_cuda_beginAllocateCurrentThreadToPool")
     if missing:
         raise RuntimeError(f"a pool needs torch 2.8 or newer, for CUDA: {torch.__version__} has no pools for single threads")
-    if not torch.cuda.is_available():
-        raise RuntimeError("a pool needs a CUDA device: PyTorch finds none")
+    checks.need_cuda("a pool")
     backend = torch.cuda.get_allocator_backend()
     if backend != "native":
         raise RuntimeError(f"a pool needs PyTorch's native allocator, and this process runs with backend:{backend}")

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Optional
 
-from .._leaks.watch import Watch
-from .._leaks.watch import watch as begin_watch
+from .. import _checks as checks
+from .._leaks.watch import Watch, given_or_new
 from .series import Series
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ class AccelerateTracker(Base):
 
     def __init__(self, log: Any = None, *, watch: Optional[Watch] = None, every_seconds: float = 10.0) -> None:
         super().__init__()
-        self.watch = watch or begin_watch()
+        self.watch = given_or_new(watch)
+        every_seconds = checks.seconds("every_seconds", every_seconds)
         self.series = None if log is None else Series(log, every_seconds=every_seconds)
 
     @property

@@ -5,8 +5,8 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Optional
 
-from .._leaks.watch import Watch
-from .._leaks.watch import watch as begin_watch
+from .. import _checks as checks
+from .._leaks.watch import Watch, given_or_new
 from .series import Series
 
 _NAMES = ("lightning.pytorch", "pytorch_lightning")
@@ -40,8 +40,8 @@ class LightningCallback(Base):
 
     def __init__(self, log: Any = None, *, watch: Optional[Watch] = None, every_seconds: float = 10.0) -> None:
         super().__init__()
-        self.watch = watch or begin_watch()
-        self.every_seconds = every_seconds
+        self.watch = given_or_new(watch)
+        self.every_seconds = checks.seconds("every_seconds", every_seconds)
         self.series = [] if log is None else [Series(log, every_seconds=every_seconds)]
         self._own_loggers = log is None
 

@@ -5,6 +5,7 @@ import inspect
 import time
 from typing import Any, Callable, Optional
 
+from .. import _checks as checks
 from .._torch import api, counters, memory
 
 Log = Callable[[dict[str, float], Optional[int]], None]
@@ -33,13 +34,13 @@ class Series:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._log = sink_of(target)
-        self.every_seconds, self.every_steps, self.prefix = every_seconds, max(1, every_steps), prefix
-        self._clock, self._count = clock, 0
+        self.every_seconds, self.every_steps = checks.seconds("every_seconds", every_seconds), checks.whole("every_steps", every_steps, least=1)
+        self.prefix, self._clock, self._count = checks.text("prefix", prefix), checks.function("clock", clock, given="nothing", arguments=0), 0
         self._last: Optional[float] = None
 
     def step(self, step: Optional[int] = None) -> bool:
         """Logs the counters if they are due. Returns whether it did."""
-        number = self._count if step is None else step
+        number = self._count if step is None else checks.whole("step", step)
         self._count += 1
         now = self._clock()
         if number % self.every_steps or self._last is not None and now - self._last < self.every_seconds:
@@ -66,6 +67,9 @@ def figures(prefix: str = "memory/") -> dict[str, float]:
 
 def sink_of(target: Any) -> Log:
     """A function that logs a dict of numbers at a step, for whatever target is."""
+    expected = "something with add_scalar(), log_metrics() or log(), or a function of a dict"
+    if isinstance(target, type):
+        raise checks.wrong("what is to log", target, expected, "an instance of it, not the class")
     if hasattr(target, "add_scalar"):
         return lambda values, step: _add_scalars(target, values, step)
     for name in ("log_metrics", "log"):
@@ -73,8 +77,7 @@ def sink_of(target: Any) -> Log:
             return _function(getattr(target, name))
     if callable(target):
         return _function(target)
-    raise TypeError(
-        f"{type(target).__name__} can't log: expected something with add_scalar(), log_metrics() or log(), or a function of a dict")
+    raise checks.wrong("what is to log", target, expected)
 
 
 def _add_scalars(writer: Any, values: dict[str, float], step: Optional[int]) -> None:

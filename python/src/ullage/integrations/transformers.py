@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Optional
 
-from .._leaks.watch import Watch
-from .._leaks.watch import watch as begin_watch
+from .. import _checks as checks
+from .._leaks.watch import Watch, given_or_new
 from .series import Series, figures
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class TransformersCallback(Base):
     """
 
     def __init__(self, log: Any = None, *, watch: Optional[Watch] = None, every_seconds: float = 10.0) -> None:
-        self.watch = watch or begin_watch()
+        self.watch = given_or_new(watch)
+        every_seconds = checks.seconds("every_seconds", every_seconds)
         self.series = None if log is None else Series(log, every_seconds=every_seconds)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
