@@ -1,9 +1,9 @@
 """Jobs of several ranks, measured on GPUs and predicted without any.
 
-    python3 ranks_check.py all OUT.jsonl [RANKS]     # on a machine with GPUs: runs every job with torchrun, a line a rank
+    python3 ranks_check.py all OUT.jsonl [RANKS [JOB...]]     # on a machine with GPUs: runs every job with torchrun, a line a rank
     ullage fit --ranks 2 --rank all --json -- python3 ranks_check.py JOB     # anywhere: the same job, predicted
 
-`communicators` tells what NCCL takes outside of PyTorch's allocator: the driver's figure for the process after each new group's first call.
+`communicators`, `collectives` and `first_scatter` tell what NCCL takes outside of PyTorch's allocator: the driver's figure for the process after each call.
 """
 import json
 import os
@@ -166,13 +166,49 @@ def experts():
 
 @job
 def communicators():
-    ranks = list(range(dist.get_world_size()))
-    say(after="start")
+    """A further group at a time, each with one small all_reduce."""
+    after("start")
     for n in range(4):
-        group = None if n == 0 else dist.new_group(ranks)
+        group = None if n == 0 else dist.new_group(list(range(dist.get_world_size())))
         dist.all_reduce(torch.ones(1 << 20, device="cuda"), group=group)
-        torch.cuda.synchronize()
-        say(after=f"communicator {n + 1}", process_bytes=process_bytes())
+        after(f"communicator {n + 1}")
+
+
+@job
+def collectives():
+    """One group, a kind of collective at a time, small and then large."""
+    n, rank = dist.get_world_size(), dist.get_rank()
+    after("start")
+    for size in (1 << 10, 1 << 26):  # floats: 4 KiB and 256 MiB
+        x, parts = torch.ones(size, device="cuda"), torch.ones(size // n, device="cuda")
+        calls = {
+            "all_reduce": lambda: dist.all_reduce(x),
+            "broadcast": lambda: dist.broadcast(x, 0),
+            "all_gather": lambda: dist.all_gather_into_tensor(x, parts),
+            "reduce_scatter": lambda: dist.reduce_scatter_tensor(parts, x),
+            "scatter": lambda: dist.scatter(parts, list(x.chunk(n)) if rank == 0 else None, 0),
+            "all_to_all": lambda: dist.all_to_all_single(torch.empty_like(x), x),
+            "barrier": dist.barrier,
+        }
+        for name, call in calls.items():
+            call()
+            after(f"{name} of {4 * size}")
+
+
+@job
+def first_scatter():
+    """Messages from rank to rank alone, as distribute_tensor sends them."""
+    after("start")
+    parts = torch.ones(1 << 20, device="cuda")
+    dist.scatter(parts, [parts] * dist.get_world_size() if dist.get_rank() == 0 else None, 0)
+    after("scatter")
+    dist.all_reduce(parts)
+    after("all_reduce")
+
+
+def after(what):
+    torch.cuda.synchronize()
+    say(after=what, process_bytes=process_bytes(), reserved=torch.cuda.memory_reserved())
 
 
 def process_bytes():
@@ -197,9 +233,9 @@ def main():
     dist.destroy_process_group()
 
 
-def run_all(out, ranks):
+def run_all(out, ranks, names):
     with open(out, "w", encoding="utf-8") as f:
-        for name in JOBS:
+        for name in names or JOBS:
             command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), __file__, name]
             done = subprocess.run(command, capture_output=True, text=True, timeout=120)
             lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
@@ -209,6 +245,6 @@ def run_all(out, ranks):
 
 if __name__ == "__main__":
     if sys.argv[1] == "all":
-        run_all(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 2)
+        run_all(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 2, sys.argv[4:])
     else:
         main()

@@ -1,14 +1,14 @@
 """Holds the remedies of `ullage fit --remedies` against a GPU, and measures what is commonly said of them.
 
 usage: remedies_check.py measure                    on a GPU: the peaks of every case; JSON lines
-       remedies_check.py times                      on a GPU: how long a step takes, with and without remedies; JSON lines
+       remedies_check.py times [MODEL ...]          on a GPU: how long a step takes, with and without remedies; JSON lines
        remedies_check.py compare FILE [MODEL ...]   without one: the same through `ullage fit`, against such lines; a table
        remedies_check.py job --model NAME [--remedy REMEDY] ...
 
 A job trains a model for three steps, with a remedy written by hand as its user would: predictions are made from the job without the
 remedy, by the tracer. The job's own peaks come from torch.cuda.memory_stats(). Each case runs in a process of its own, several at
 once; times are taken of one job after the other, in one process, with a batch that lies on the GPU. Needs torch, torchvision and
-transformers, nothing is downloaded; 110 GiB of one GPU. On an H200 with 16 cores, measure takes 100 seconds and times 60.
+transformers, nothing is downloaded; 110 GiB of one GPU. On an H200 with 16 cores, measure takes 100 seconds and times 200.
 """
 from __future__ import annotations
 
@@ -251,9 +251,9 @@ def in_process(case):
     return lines[-1]
 
 
-def times():
+def times(models):
     started = time.monotonic()
-    for model in TIMED:
+    for model in models or TIMED:
         for remedy in TIMED_REMEDIES:
             print(json.dumps(timed(model, remedy)), flush=True)
     print(json.dumps({"seconds": round(time.monotonic() - started, 1)}), flush=True)
@@ -335,7 +335,7 @@ if __name__ == "__main__":
     elif what == "measure":
         measure()
     elif what == "times":
-        times()
+        times(rest)
     elif what == "compare" and rest:
         compare(rest[0], rest[1:])
     else:
