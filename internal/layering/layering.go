@@ -68,6 +68,7 @@ func house() []room {
 		{path: "internal/timeline", floor: 4, pure: true},
 		{path: "internal/analyze", floor: 5, pure: true},
 		{path: "internal/fit", floor: 5, pure: true},
+		{path: "internal/lod", floor: 5, pure: true},
 		{path: "internal/tune", floor: 5, pure: true},
 		{path: "internal/child", floor: 5, powers: spawn},
 		{path: "internal/report", floor: 6},

@@ -135,3 +135,11 @@ func (t *Timeline) move(now *Totals, i int, a snapshot.Action, sizeBytes int64, 
 		now.apply(a, sizeBytes, 0)
 	}
 }
+
+// Next returns the counters after event i, where now is what they were before it.
+// Walk is several times faster for a run of events.
+func (t *Timeline) Next(i int, now Totals) Totals {
+	e := t.Dev.Events.At(i)
+	t.move(&now, i, e.Action, e.SizeBytes, t.BlockOf(i))
+	return now
+}

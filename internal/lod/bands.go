@@ -1,0 +1,162 @@
+package lod
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Bands are what groups have allocated over the buckets of Buckets, in bytes. The last
+// of them is everything else, NoGroup.
+type Bands struct {
+	*Buckets
+	At     []int // by bucket: the first event after which allocated is highest; -1 where it has no events
+	Groups []uint32
+	Peak   [][]int64   // by group and bucket: after event At; the groups add up to Max[Allocated]
+	Mean   [][]float64 // by group and bucket: over its events. Without events, both are what stood before
+}
+
+// Bands returns what groups hold over the buckets between edges; see Buckets.
+func (g *Grouping) Bands(edge []int, groups []uint32) *Bands {
+	c := g.d.Counters
+	b := &Bands{Buckets: c.Buckets(edge), Groups: append(slices.Clone(groups), NoGroup)}
+	b.At = c.peaks(b.Buckets)
+	n := len(edge) - 1
+	rest := make([]float64, n)
+	for j, sum := range c.areas(edge) {
+		rest[j] = b.mean(j, sum, b.Last[Allocated][j])
+	}
+	restPeak := slices.Clone(b.Max[Allocated])
+	for _, k := range groups {
+		peak, mean := g.band(b, k)
+		for j := range n {
+			restPeak[j] -= peak[j]
+			rest[j] = max(rest[j]-mean[j], 0) // the difference of two roundings may be below
+		}
+		b.Peak, b.Mean = append(b.Peak, peak), append(b.Mean, mean)
+	}
+	b.Peak, b.Mean = append(b.Peak, restPeak), append(b.Mean, rest)
+	return b
+}
+
+// mean returns the mean of bucket j from the sum over its events, or else what stood
+// before it.
+func (b *Bands) mean(j int, sum uint64, before int64) float64 {
+	if n := b.Edge[j+1] - b.Edge[j]; n > 0 {
+		return float64(sum) / float64(n)
+	}
+	return float64(before)
+}
+
+// areas returns allocated added up over the events of each bucket.
+func (c *Counters) areas(edge []int) []uint64 {
+	out := make([]uint64, len(edge)-1)
+	before := c.sumBefore(edge[0])
+	for j := range out {
+		if edge[j+1] > edge[j] {
+			next := c.sumBefore(edge[j+1])
+			out[j], before = next-before, next
+		}
+	}
+	return out
+}
+
+// band returns what one group has in each bucket.
+func (g *Grouping) band(b *Bands, group uint32) (peak []int64, mean []float64) {
+	n := len(b.Edge) - 1
+	peak, mean = make([]int64, n), make([]float64, n)
+	c := g.cursor(group)
+	area := func(event int) uint64 {
+		s := c.before(event)
+		return uint64(event)*uint64(s.held) - s.moment
+	}
+	before := area(b.Edge[0])
+	for j := range n {
+		if b.At[j] < 0 {
+			peak[j] = c.before(b.Edge[j]).held
+			mean[j] = float64(peak[j])
+			continue
+		}
+		peak[j] = c.before(b.At[j] + 1).held
+		next := area(b.Edge[j+1])
+		mean[j], before = b.mean(j, next-before, 0), next
+	}
+	return peak, mean
+}
+
+// Top returns the k groups that have the most allocated at any event of the recording,
+// the most first.
+func (g *Grouping) Top(k int) []uint32 { return top(g.Peak, k) }
+
+// top returns the numbers of the k highest values above 0, the highest first.
+func top(bytes []int64, k int) []uint32 {
+	var order []uint32
+	for i, v := range bytes {
+		if v > 0 {
+			order = append(order, uint32(i))
+		}
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b)) })
+	return order[:min(max(k, 0), len(order))]
+}
+
+const (
+	// A window of up to this many events is replayed to rank groups in it.
+	rankEvents = 1 << 17
+
+	// In longer ones the groups that hold the most in the whole recording are ranked, by
+	// what they have at the highest moment of each part.
+	rankGroups = 512
+	rankParts  = 64
+)
+
+// TopIn returns the k groups that have the most allocated within events [from, to),
+// the most first: at any event in windows of up to 131,072 events; in longer ones, of
+// the 512 groups that have the most in the recording, at the highest moment of each
+// 64th of the window.
+func (g *Grouping) TopIn(from, to, k int) []uint32 {
+	from, to = max(from, 0), min(to, g.d.Events)
+	if from >= to {
+		return nil
+	}
+	if to-from <= rankEvents {
+		return top(g.peaksWithin(from, to), k)
+	}
+	edge := make([]int, rankParts+1)
+	for j := range edge {
+		edge[j] = from + (to-from)*j/rankParts
+	}
+	c := g.d.Counters
+	at := c.peaks(c.Buckets(edge))
+	peaks := make([]int64, g.Groups)
+	for _, group := range g.Top(rankGroups) {
+		cur := g.cursor(group)
+		for _, e := range at {
+			peaks[group] = max(peaks[group], cur.before(e+1).held)
+		}
+	}
+	return top(peaks, k)
+}
+
+// peaksWithin returns the most that each group has after an event of [from, to).
+func (g *Grouping) peaksWithin(from, to int) []int64 {
+	held := make([]int64, g.Groups)
+	for _, b := range g.d.LiveAt(from) {
+		held[g.Of(int(b))] += g.d.TL.Life(int(b)).SizeBytes
+	}
+	peaks := slices.Clone(held)
+	for i := from + 1; i < to; i++ {
+		b := g.d.TL.BlockOf(i)
+		if b < 0 {
+			continue
+		}
+		switch l := g.d.TL.Life(b); i {
+		case l.Alloc:
+			k := g.Of(b)
+			held[k] += l.SizeBytes
+			peaks[k] = max(peaks[k], held[k])
+		case l.FreeRequested:
+			held[g.Of(b)] -= l.SizeBytes
+		}
+	}
+	return peaks
+}

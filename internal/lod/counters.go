@@ -1,0 +1,228 @@
+package lod
+
+import (
+	"github.com/ullage-dev/ullage/internal/column"
+	"github.com/ullage-dev/ullage/internal/timeline"
+)
+
+// Series is one of the counters of a device.
+type Series uint8
+
+// The counters, in the order in which tiles have them.
+const (
+	Allocated Series = iota
+	Reserved
+	Active
+	Requested
+	numSeries
+)
+
+// values are all counters at one moment, in bytes, by Series.
+type values [numSeries]int64
+
+func valuesOf(t timeline.Totals) values {
+	return values{Allocated: t.Allocated, Reserved: t.Reserved, Active: t.Active, Requested: t.Requested}
+}
+
+func (v values) totals() timeline.Totals {
+	return timeline.Totals{Allocated: v[Allocated], Reserved: v[Reserved], Active: v[Active], Requested: v[Requested]}
+}
+
+// Counters is a pyramid over the counters after each event. A node of level l ≥ 1 is
+// groupLen^l events; those of level 0, the events themselves, are replayed when they
+// are needed. The columns are packed: about 4 bytes an event in all.
+type Counters struct {
+	tl     *timeline.Timeline
+	n      int
+	levels []level          // levels[0] is level 1
+	last   [4]column.Column // by node of level 1: the counters after its last event
+	sum    column.Column    // by node of level 1: allocated after each event before it, added up, modulo 2^64
+}
+
+type level struct{ min, max [numSeries]column.Column }
+
+// extent is the lowest and the highest of each counter over some events.
+type extent struct{ min, max values }
+
+func (x *extent) join(y extent) {
+	for s := range x.min {
+		x.min[s], x.max[s] = min(x.min[s], y.min[s]), max(x.max[s], y.max[s])
+	}
+}
+
+// add appends a node.
+func (l *level) add(x extent) {
+	for s := range x.min {
+		l.min[s].Append(uint64(x.min[s]))
+		l.max[s].Append(uint64(x.max[s]))
+	}
+}
+
+func (l *level) at(node int) (x extent) {
+	for s := range x.min {
+		x.min[s], x.max[s] = int64(l.min[s].At(node)), int64(l.max[s].At(node))
+	}
+	return x
+}
+
+func newCounters(tl *timeline.Timeline) *Counters {
+	c := &Counters{tl: tl, n: tl.Dev.Events.Len(), levels: make([]level, 1)}
+	var x extent
+	var sum uint64
+	tl.Walk(0, c.n, func(i int, now timeline.Totals) {
+		v := valuesOf(now)
+		if i%groupLen == 0 {
+			x = extent{v, v}
+			c.sum.Append(sum)
+		} else {
+			x.join(extent{v, v})
+		}
+		sum += uint64(now.Allocated)
+		if i%groupLen == groupLen-1 || i == c.n-1 {
+			c.levels[0].add(x)
+			for s := range v {
+				c.last[s].Append(uint64(v[s]))
+			}
+		}
+	})
+	for nodes := (c.n + groupLen - 1) / groupLen; nodes > 1; nodes = (nodes + groupLen - 1) / groupLen {
+		c.levels = append(c.levels, above(&c.levels[len(c.levels)-1], nodes))
+	}
+	c.trim()
+	return c
+}
+
+// above makes the level above one of that many nodes.
+func above(l *level, nodes int) (up level) {
+	for first := 0; first < nodes; first += groupLen {
+		x := l.at(first)
+		for k := first + 1; k < min(first+groupLen, nodes); k++ {
+			x.join(l.at(k))
+		}
+		up.add(x)
+	}
+	return up
+}
+
+func (c *Counters) trim() {
+	c.sum.Trim()
+	for s := range c.last {
+		c.last[s].Trim()
+	}
+	for k := range c.levels {
+		for s := range c.levels[k].min {
+			c.levels[k].min[s].Trim()
+			c.levels[k].max[s].Trim()
+		}
+	}
+}
+
+// walkEvents is up to how many events a query replays rather than looks up.
+const walkEvents = 1 << 16
+
+// before returns the counters before event i.
+func (c *Counters) before(i int) timeline.Totals {
+	g := i / groupLen
+	now := c.beforeGroup(g)
+	for e := g * groupLen; e < i; e++ {
+		now = c.tl.Next(e, now)
+	}
+	return now
+}
+
+func (c *Counters) beforeGroup(g int) timeline.Totals {
+	if g == 0 {
+		return c.tl.Start
+	}
+	var v values
+	for s := range v {
+		v[s] = int64(c.last[s].At(g - 1))
+	}
+	return v.totals()
+}
+
+// At returns the counters after event i; -1 is before the first.
+func (c *Counters) At(i int) timeline.Totals { return c.before(min(i, c.n-1) + 1) }
+
+// nodes calls f for the fewest nodes, of levels up to top, that make up events [a, b),
+// in order, until f returns false.
+func (c *Counters) nodes(a, b, top int, f func(level, node int) bool) {
+	for a < b {
+		l, size := 0, 1
+		for l < top && a%(size*groupLen) == 0 && (a+size*groupLen <= b || b == c.n) {
+			l, size = l+1, size*groupLen
+		}
+		if !f(l, a/size) {
+			return
+		}
+		a += size
+	}
+}
+
+// scan is nodes with the extent of each; events are stepped through one by one.
+func (c *Counters) scan(a, b, top int, f func(x extent, level, node int) bool) {
+	var now timeline.Totals
+	at := -1 // the event before which now holds
+	c.nodes(a, b, top, func(l, node int) bool {
+		if l > 0 {
+			return f(c.levels[l-1].at(node), l, node)
+		}
+		if at != node {
+			now = c.before(node)
+		}
+		now, at = c.tl.Next(node, now), node+1
+		v := valuesOf(now)
+		return f(extent{v, v}, 0, node)
+	})
+}
+
+// extent returns the lowest and highest values after events [a, b), of which there is
+// at least one.
+func (c *Counters) extent(a, b int) (x extent) {
+	first := true
+	c.scan(a, b, len(c.levels), func(y extent, _, _ int) bool {
+		if first {
+			x, first = y, false
+		} else {
+			x.join(y)
+		}
+		return true
+	})
+	return x
+}
+
+// first returns the first of events [a, b) after which allocated is bytes, or -1.
+// bytes must be the maximum there.
+func (c *Counters) first(a, b, top int, bytes int64) int {
+	found := -1
+	c.scan(a, b, top, func(x extent, l, node int) bool {
+		switch {
+		case x.max[Allocated] != bytes:
+			return true
+		case l == 0:
+			found = node
+		default:
+			size := 1 << (groupBits * l)
+			found = c.first(node*size, min((node+1)*size, c.n), l-1, bytes)
+		}
+		return false
+	})
+	return found
+}
+
+// sumBefore returns allocated after each of the events before i, added up, modulo 2^64.
+func (c *Counters) sumBefore(i int) uint64 {
+	g := i / groupLen
+	if g*groupLen == c.n {
+		g-- // there is no node that begins at the end
+	}
+	if g < 0 {
+		return 0
+	}
+	sum, now := c.sum.At(g), c.beforeGroup(g)
+	for e := g * groupLen; e < i; e++ {
+		now = c.tl.Next(e, now)
+		sum += uint64(now.Allocated)
+	}
+	return sum
+}

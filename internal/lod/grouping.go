@@ -1,0 +1,195 @@
+package lod
+
+import (
+	"sort"
+
+	"github.com/ullage-dev/ullage/internal/column"
+)
+
+// NoGroup stands for everything that is in none of the groups that were asked for.
+const NoGroup = 1<<32 - 1
+
+// Grouping is the blocks of a device by the group that each is in: a category, a site,
+// a module. For each group it has the changes of what it holds, in the order of
+// events, and running sums at every 32nd of them.
+type Grouping struct {
+	Groups int     // numbers of groups are below
+	Peak   []int64 // by group: the most bytes that it has allocated at any event
+
+	d       *Device
+	of      column.Column // by block
+	first   []uint32      // by group: where its changes begin; one more at the end
+	changes []uint32      // block<<1, plus 1 where it is freed
+	marks   []uint32      // by group: where its marks begin
+	at      []int32       // by mark: event of the change that it stands before
+	sums    []sums        // by mark: of the changes before it
+}
+
+// markEvery is how many changes lie between two marks of a group.
+const markEvery = 32
+
+// sums are what the changes of a group before some event add up to.
+type sums struct {
+	held   int64  // bytes allocated
+	moment uint64 // bytes × event of each change, modulo 2^64
+	born   int64  // bytes of all allocations
+	blocks uint32 // how many those were
+}
+
+// Group makes a grouping. of tells the group of a block, below 2^32 - 1; groups should
+// be numbered without gaps. It takes about 40 ns an event, and keeps 4 bytes.
+func (d *Device) Group(of func(block int) uint32) *Grouping {
+	g := &Grouping{d: d}
+	g.count(of)
+	g.fill()
+	return g
+}
+
+// count finds the groups and how many changes each has.
+func (g *Grouping) count(of func(block int) uint32) {
+	tl := g.d.TL
+	var n []uint32
+	for b := range tl.NumBlocks() {
+		k := of(b)
+		g.of.Append(uint64(k))
+		if int(k) >= len(n) {
+			n = append(n, make([]uint32, int(k)+1-len(n))...)
+		}
+		if l := tl.Life(b); l.FreeRequested >= 0 {
+			n[k]++
+			if l.FreeRequested < g.d.Events {
+				n[k]++
+			}
+		}
+	}
+	g.of.Trim()
+	g.Groups = len(n)
+	g.first, g.marks = make([]uint32, len(n)+1), make([]uint32, len(n)+1)
+	for k, c := range n {
+		g.first[k+1] = g.first[k] + c
+		g.marks[k+1] = g.marks[k] + (c+markEvery-1)/markEvery
+	}
+	g.changes = make([]uint32, g.first[len(n)])
+	g.at = make([]int32, g.marks[len(n)])
+	g.sums = make([]sums, g.marks[len(n)])
+	g.Peak = make([]int64, len(n))
+}
+
+// fill puts every change in its place.
+func (g *Grouping) fill() {
+	now := make([]sums, g.Groups)
+	next := append([]uint32(nil), g.first...)
+	g.d.eachChange(func(change uint32) {
+		k := int(g.of.At(int(change >> 1)))
+		nth := next[k] - g.first[k]
+		event, bytes := g.d.change(change)
+		if nth%markEvery == 0 {
+			m := g.marks[k] + nth/markEvery
+			g.at[m], g.sums[m] = int32(event), now[k]
+		}
+		g.changes[next[k]] = change
+		next[k]++
+		now[k].add(event, bytes)
+		g.Peak[k] = max(g.Peak[k], now[k].held)
+	})
+}
+
+func (s *sums) add(event int, bytes int64) {
+	s.held += bytes
+	s.moment += uint64(bytes) * uint64(event)
+	if bytes > 0 {
+		s.born += bytes
+		s.blocks++
+	}
+}
+
+// change tells when a change is, and by how many bytes. Blocks that were there before
+// the first event came with it.
+func (d *Device) change(c uint32) (event int, bytes int64) {
+	l := d.TL.Life(int(c >> 1))
+	if c&1 != 0 {
+		return l.FreeRequested, -l.SizeBytes
+	}
+	return max(l.Alloc, 0), l.SizeBytes
+}
+
+// eachChange calls f for every allocation and every free of a block, in the order of
+// events.
+func (d *Device) eachChange(f func(change uint32)) {
+	tl := d.TL
+	for b := 0; b < tl.NumBlocks() && tl.Life(b).Alloc < 0; b++ {
+		if tl.Life(b).FreeRequested >= 0 {
+			f(uint32(b) << 1)
+		}
+	}
+	lost := d.lost()
+	for i := range d.Events {
+		for ; len(lost) > 0 && tl.Life(int(lost[0])).FreeRequested == i; lost = lost[1:] {
+			f(lost[0]<<1 | 1)
+		}
+		b := tl.BlockOf(i)
+		if b < 0 {
+			continue
+		}
+		switch l := tl.Life(b); i {
+		case l.Alloc:
+			f(uint32(b) << 1)
+		case l.FreeRequested:
+			f(uint32(b)<<1 | 1)
+		}
+	}
+}
+
+// lost returns the blocks that ended with their segment, by the event at which they
+// did. Only recordings that do not fit together have any.
+func (d *Device) lost() (blocks []uint32) {
+	for b := range d.TL.NumBlocks() {
+		e := d.TL.Life(b).FreeRequested
+		if e >= 0 && e < d.Events && d.TL.BlockOf(e) != b {
+			blocks = append(blocks, uint32(b))
+		}
+	}
+	sort.SliceStable(blocks, func(i, j int) bool {
+		return d.TL.Life(int(blocks[i])).FreeRequested < d.TL.Life(int(blocks[j])).FreeRequested
+	})
+	return blocks
+}
+
+// Of returns the group of a block.
+func (g *Grouping) Of(block int) uint32 { return uint32(g.of.At(block)) }
+
+// cursor looks up the sums of a group at rising events.
+type cursor struct {
+	g     *Grouping
+	group uint32
+	mark  uint32 // the mark at or before next
+	next  uint32 // change
+	now   sums   // of the changes before next
+}
+
+// cursor returns a cursor of a group, which has no changes if it is none of g's.
+func (g *Grouping) cursor(group uint32) cursor {
+	if int(group) >= g.Groups {
+		return cursor{g: &Grouping{first: []uint32{0, 0}, marks: []uint32{0, 0}}}
+	}
+	return cursor{g: g, group: group, mark: g.marks[group], next: g.first[group]}
+}
+
+// before returns the sums of the changes before event.
+func (c *cursor) before(event int) sums {
+	g := c.g
+	ahead := g.at[c.mark:g.marks[c.group+1]]
+	if len(ahead) > 1 && int(ahead[1]) < event {
+		c.mark += uint32(sort.Search(len(ahead), func(k int) bool { return int(ahead[k]) >= event })) - 1
+		c.next = g.first[c.group] + (c.mark-g.marks[c.group])*markEvery
+		c.now = g.sums[c.mark]
+	}
+	for ; c.next < g.first[c.group+1]; c.next++ {
+		e, bytes := g.d.change(g.changes[c.next])
+		if e >= event {
+			break
+		}
+		c.now.add(e, bytes)
+	}
+	return c.now
+}

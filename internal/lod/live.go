@@ -1,0 +1,186 @@
+package lod
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/ullage-dev/ullage/internal/timeline"
+)
+
+// LiveAt returns the blocks that are allocated after an event (-1: before the first),
+// in the order of their allocation.
+func (d *Device) LiveAt(event int) []uint32 {
+	return d.at(event, func(l timeline.Life) bool { return l.LiveAfter(event) })
+}
+
+// HeldAt is LiveAt with the blocks that are pending.
+func (d *Device) HeldAt(event int) []uint32 {
+	return d.at(event, func(l timeline.Life) bool { return l.HeldAfter(event) })
+}
+
+func (d *Device) at(event int, is func(timeline.Life) bool) (ids []uint32) {
+	if event < 0 { // those that were there before the first event come first
+		for b := 0; b < d.TL.NumBlocks() && d.TL.Life(b).Alloc < 0; b++ {
+			if is(d.TL.Life(b)) {
+				ids = append(ids, uint32(b))
+			}
+		}
+		return ids
+	}
+	for length := range lengthClasses {
+		for size := range sizeClasses {
+			d.Blocks.index.class(length, size, everywhere(event, event+1), func(id uint32, _ box) {
+				if is(d.TL.Life(int(id))) {
+					ids = append(ids, id)
+				}
+			})
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// BornIn returns the blocks allocated by events [from, to): numbers [first, last).
+func (d *Device) BornIn(from, to int) (first, last int) {
+	born := func(event int) int {
+		return sort.Search(d.TL.NumBlocks(), func(b int) bool { return d.TL.Life(b).Alloc >= event })
+	}
+	first = born(max(from, 0))
+	return first, max(first, born(to))
+}
+
+// Sum is what a group of blocks comes to.
+type Sum struct {
+	Group  uint32
+	Bytes  int64
+	Blocks int
+}
+
+// FoldLive adds up the blocks that are allocated after an event by group, the most
+// bytes first. of may be timeline.Timeline.Stack, for a flame graph.
+func (d *Device) FoldLive(event int, of func(block int) uint32) []Sum {
+	byGroup := map[uint32]*Sum{}
+	for _, b := range d.LiveAt(event) {
+		fold(byGroup, of(int(b)), d.TL.Life(int(b)).SizeBytes)
+	}
+	return sorted(byGroup)
+}
+
+// FoldBorn adds up what events [from, to) allocate by group, the most bytes first,
+// freed or not. It takes about 20 ns a block; Grouping.Born is faster for long ranges.
+func (d *Device) FoldBorn(from, to int, of func(block int) uint32) []Sum {
+	byGroup := map[uint32]*Sum{}
+	first, last := d.BornIn(from, to)
+	for b := first; b < last; b++ {
+		fold(byGroup, of(b), d.TL.Life(b).SizeBytes)
+	}
+	return sorted(byGroup)
+}
+
+func fold(byGroup map[uint32]*Sum, group uint32, bytes int64) {
+	s := byGroup[group]
+	if s == nil {
+		s = &Sum{Group: group}
+		byGroup[group] = s
+	}
+	s.Bytes += bytes
+	s.Blocks++
+}
+
+func sorted(byGroup map[uint32]*Sum) []Sum {
+	list := make([]Sum, 0, len(byGroup))
+	for _, s := range byGroup {
+		list = append(list, *s)
+	}
+	sortSums(list)
+	return list
+}
+
+func sortSums(list []Sum) {
+	slices.SortFunc(list, func(a, b Sum) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Group, b.Group)) })
+}
+
+// Born adds up what events [from, to) allocate by group, the most bytes first. What was
+// there before the first event is not among it.
+func (g *Grouping) Born(from, to int) []Sum {
+	if first, last := g.d.BornIn(from, to); last-first <= g.Groups {
+		return g.d.FoldBorn(from, to, g.Of)
+	}
+	var list []Sum
+	for group := range uint32(g.Groups) {
+		c := g.cursor(group)
+		var a sums
+		if from > 0 {
+			a = c.before(from)
+		} else {
+			a = g.initial(group)
+		}
+		b := c.before(to)
+		if b.blocks > a.blocks {
+			list = append(list, Sum{group, b.born - a.born, int(b.blocks - a.blocks)})
+		}
+	}
+	sortSums(list)
+	return list
+}
+
+// initial returns the sums of a group's blocks that were there before the first event,
+// whose changes come first.
+func (g *Grouping) initial(group uint32) (s sums) {
+	for _, c := range g.changes[g.first[group]:g.first[group+1]] {
+		if c&1 != 0 || g.d.TL.Life(int(c>>1)).Alloc >= 0 {
+			break
+		}
+		s.add(g.d.change(c))
+	}
+	return s
+}
+
+// Order is what blocks are listed by. Equal ones are in the order of their allocation.
+type Order uint8
+
+// Orders.
+const (
+	OldestFirst Order = iota
+	YoungestFirst
+	LargestFirst
+	SmallestFirst
+	LowestFirst // by address
+	HighestFirst
+	LongestFirst // by events that they are allocated for
+	ShortestFirst
+)
+
+// Sort puts blocks in order, and returns up to limit of them from the offset-th on.
+func (d *Device) Sort(ids []uint32, by Order, offset, limit int) []uint32 {
+	key := d.sortKey(by)
+	slices.SortStableFunc(ids, func(a, b uint32) int { return cmp.Compare(key(a), key(b)) })
+	offset = min(max(offset, 0), len(ids))
+	return ids[offset:min(offset+max(limit, 0), len(ids))]
+}
+
+// sortKey returns what rises along an order.
+func (d *Device) sortKey(by Order) func(id uint32) int64 {
+	life := func(id uint32) timeline.Life { return d.TL.Life(int(id)) }
+	length := func(id uint32) int64 { return int64(min(life(id).FreeRequested, d.Events) - life(id).Alloc) }
+	index := d.Blocks.index
+	switch by {
+	case YoungestFirst:
+		return func(id uint32) int64 { return -int64(id) }
+	case LargestFirst:
+		return func(id uint32) int64 { return -life(id).SizeBytes }
+	case SmallestFirst:
+		return func(id uint32) int64 { return life(id).SizeBytes }
+	case LowestFirst:
+		return func(id uint32) int64 { return index.box(id).place }
+	case HighestFirst:
+		return func(id uint32) int64 { return -index.box(id).place }
+	case LongestFirst:
+		return func(id uint32) int64 { return -length(id) }
+	case ShortestFirst:
+		return length
+	default:
+		return func(id uint32) int64 { return int64(id) }
+	}
+}

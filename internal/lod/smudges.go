@@ -1,0 +1,142 @@
+package lod
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// smudges stand for the blocks that are shorter than 2^level events, in cells of that
+// many events: programs allocate the same places with the same sizes again and again,
+// and in a cell the blocks of one place and size are one smudge.
+type smudges struct {
+	level       int
+	first       []uint32 // by cell: where its smudges begin; one more at the end
+	place, size []uint32
+	weight      []float32 // events that they were held within the cell, one after the other
+}
+
+const (
+	// Below 2^10 events a bucket, a tile has so few blocks that they are drawn one by one.
+	leastSmudgeLevel = 10
+	smudgeSteps      = 2 // levels are 10, 12, 14 …
+
+	// What a tile of 512 buckets may have to add up is bounded by what a cell may have:
+	// beyond this, smudges are blurred until they fall together.
+	cellSmudges = 384
+)
+
+// smudge is one of them while they are made.
+type smudge struct {
+	place, size uint32
+	weight      float32
+}
+
+func compareSmudges(a, b smudge) int {
+	return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.size, b.size))
+}
+
+// newSmudges makes all levels that a whole recording can be seen with.
+func newSmudges(m *Map) (all []smudges) {
+	length := make([]uint8, m.index.len()) // class of each block; 0 for none
+	m.index.each(func(id uint32, l, _ int) { length[id] = uint8(l) })
+	var below *smudges
+	least := 0
+	for level := leastSmudgeLevel; m.events>>level > 0; level += smudgeSteps {
+		all = append(all, m.smudgesOf(level, below, func(id uint32) bool { return int(length[id]) > least && int(length[id]) <= level }))
+		below, least = &all[len(all)-1], level
+	}
+	return all
+}
+
+// smudgesOf makes a level from the one below, and from the blocks that are not in it.
+func (m *Map) smudgesOf(level int, below *smudges, pick func(id uint32) bool) smudges {
+	s := smudges{level: level, first: []uint32{0}}
+	var now, next []smudge // of the current cell, and what blocks have in the one after it
+	id, width := uint32(0), 1<<level
+	for begin := 0; begin < m.events; begin += width {
+		end := begin + width
+		for ; int(id) < m.index.len(); id++ {
+			if !pick(id) {
+				continue
+			}
+			b := m.index.box(id)
+			if b.start >= end {
+				break
+			}
+			now = append(now, smudge{uint32(b.place), uint32(b.size), float32(min(b.end, end) - b.start)})
+			if b.end > end {
+				next = append(next, smudge{uint32(b.place), uint32(b.size), float32(b.end - end)})
+			}
+		}
+		now = below.append(now, begin, end)
+		s.close(now)
+		now, next = next, now[:0]
+	}
+	s.place, s.size, s.weight = slices.Clip(s.place), slices.Clip(s.size), slices.Clip(s.weight)
+	return s
+}
+
+// append adds the smudges of events [from, to) to list.
+func (s *smudges) append(list []smudge, from, to int) []smudge {
+	if s == nil {
+		return list
+	}
+	cells := len(s.first) - 1
+	first, last := s.first[min(from>>s.level, cells)], s.first[min((to-1)>>s.level+1, cells)]
+	for i := first; i < last; i++ {
+		list = append(list, smudge{s.place[i], s.size[i], s.weight[i]})
+	}
+	return list
+}
+
+// close ends a cell that has all of list.
+func (s *smudges) close(list []smudge) {
+	list = merge(list)
+	for finer := 2; len(list) > cellSmudges && finer >= 0; finer-- {
+		for i := range list {
+			list[i].blur(finer)
+		}
+		list = merge(list)
+	}
+	for _, v := range list {
+		s.place, s.size, s.weight = append(s.place, v.place), append(s.size, v.size), append(s.weight, v.weight)
+	}
+	s.first = append(s.first, uint32(len(s.place)))
+}
+
+// merge sorts list and makes one of those with the same place and size.
+func merge(list []smudge) []smudge {
+	slices.SortFunc(list, compareSmudges)
+	merged := list[:0]
+	for _, v := range list {
+		if n := len(merged); n > 0 && merged[n-1].place == v.place && merged[n-1].size == v.size {
+			merged[n-1].weight += v.weight
+		} else {
+			merged = append(merged, v)
+		}
+	}
+	return merged
+}
+
+// blur widens a smudge to multiples of a part of its size, 1/2^finer of it or less,
+// so that others fall together with it. What it holds in all stays.
+func (v *smudge) blur(finer int) {
+	quantum := uint64(1) << max(bits.Len32(v.size)-1-finer, 0)
+	from := uint64(v.place) &^ (quantum - 1)
+	to := (uint64(v.place) + uint64(v.size) + quantum - 1) &^ (quantum - 1)
+	size := uint32(min(to-from, 1<<32-1))
+	v.weight *= float32(v.size) / float32(size)
+	v.place, v.size = uint32(from), size
+}
+
+// add adds to r what is in its view. A cell lies within one of r's.
+func (s *smudges) add(r *raster) {
+	width := 1 << s.level
+	for cell := r.from >> s.level; cell < len(s.first)-1 && cell<<s.level < r.to; cell++ {
+		for i := s.first[cell]; i < s.first[cell+1]; i++ {
+			low := int64(s.place[i])
+			r.addWeight(cell*width, low, low+int64(s.size[i]), float64(s.weight[i]))
+		}
+	}
+}
