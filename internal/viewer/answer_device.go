@@ -60,14 +60,15 @@ func answerDevice(d *Device, _ *query) (any, error) {
 		File: x.File, Rank: x.Rank, Device: x.Device, Kind: x.Kind, Events: x.Events,
 		From: optional(x.Coverage.From), To: optional(x.Coverage.To), Times: d.times(),
 		CapacityBytes: optional(d.CapacityBytes), Peak: x.Peak, Start: newTotalsJSON(d.TL.Start), End: newTotalsJSON(d.TL.End),
-		Steps: x.Steps, Groupings: d.groupings(), Coverage: x.Coverage, Warnings: x.Warnings, Tiles: d.tiles(),
+		Steps: x.Steps, Groupings: d.groupingsJSON(), Coverage: x.Coverage, Warnings: x.Warnings, Tiles: d.tiles(),
 	}
 	if o := d.X.OOMs.Fatal; o != nil {
 		c := o.Cap
 		j.Limit = &limitJSON{string(c.Kind), cmp.Or(c.LimitBytes, c.LowBytes), cmp.Or(c.LimitBytes, c.HighBytes)}
 	}
 	j.Marks, j.MarksLeftOut = d.marks()
-	j.Lanes, j.HeightBytes = d.lanes()
+	j.Lanes = d.lanes()
+	j.HeightBytes = int64(d.LOD.Lanes.Size) * d.LOD.Lanes.UnitBytes
 	return j, nil
 }
 
@@ -97,24 +98,17 @@ type timesJSON struct {
 // maxTimes is how many points the map has.
 const maxTimes = 512
 
-// times samples the clock of the events. Clocks of several threads may run a little apart:
-// a time that is earlier than one before it is taken for that.
+// times samples the clock of the events.
 func (d *Device) times() *timesJSON {
-	e := d.TL.Dev.Events
-	if !e.HasTimes || e.Len() == 0 || e.At(0).TimeUS == 0 {
+	n := d.Events()
+	if !d.LOD.Times.Known {
 		return nil
 	}
-	n := e.Len()
 	points := min(n, maxTimes)
 	t := &timesJSON{make([]int, points), make([]int64, points)}
-	first, latest := e.At(0).TimeUS, int64(0)
 	for k := range points {
-		i := k
-		if points > 1 {
-			i = int(int64(k) * int64(n-1) / int64(points-1))
-		}
-		latest = max(latest, e.At(i).TimeUS-first)
-		t.Events[k], t.US[k] = i, latest
+		i := int(int64(k) * int64(n-1) / int64(max(points-1, 1)))
+		t.Events[k], t.US[k] = i, d.LOD.Times.At(i)
 	}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/lod"
 	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/snapshot"
 )
@@ -19,31 +20,46 @@ type Device struct {
 	TL    *timeline.Timeline
 	Sites *analyze.Sites
 	X     *analyze.Explanation // as explain has it without flags
+	LOD   *lod.Device
 
 	CapacityBytes int64 // of the device; 0 where nothing tells
 
-	groups     lazyGroupings
+	// Made on first use.
 	categories func() *analyze.BlockCategories
+	groupings  func() []*Grouping
+	bands      [len(groupingNames)]func() *lod.Grouping
 }
 
+// newDevices makes what the first picture of each device needs.
 func newDevices(read *Read, id string) []*Device {
 	var list []*Device
 	for i, x := range read.Devices {
-		d := &Device{
-			ID: id, Dev: i, File: read.Rec.Source.Name, Rec: read.Rec, TL: x.TL, Sites: x.Sites, X: x.Explanation, CapacityBytes: x.CapacityBytes,
-		}
-		d.groups = newLazyGroupings(d)
-		d.categories = sync.OnceValue(func() *analyze.BlockCategories { return analyze.CategorizeBlocks(d.TL, d.Sites) })
-		list = append(list, d)
+		list = append(list, newDevice(read.Rec, x, id, i))
 	}
 	return list
 }
 
-// Categories tells what each block is for.
-func (d *Device) Categories() *analyze.BlockCategories { return d.categories() }
+func newDevice(rec *snapshot.Recording, x Explained, id string, dev int) *Device {
+	d := &Device{
+		ID: id, Dev: dev, File: rec.Source.Name, Rec: rec, TL: x.TL, Sites: x.Sites, X: x.Explanation, CapacityBytes: x.CapacityBytes,
+	}
+	d.categories = sync.OnceValue(func() *analyze.BlockCategories { return analyze.CategorizeBlocks(d.TL, d.Sites) })
+	d.groupings = sync.OnceValue(func() []*Grouping { return newGroupings(d) })
+	for k, by := range groupingNames {
+		d.bands[k] = sync.OnceValue(func() *lod.Grouping {
+			g := d.Grouping(by)
+			return d.LOD.Group(func(block int) uint32 { return uint32(g.Of(block)) })
+		})
+	}
+	d.LOD = lod.New(d.TL)
+	return d
+}
 
 // Events returns the number of events.
-func (d *Device) Events() int { return d.TL.Dev.Events.Len() }
+func (d *Device) Events() int { return d.LOD.Events }
+
+// Categories tells what each block is for.
+func (d *Device) Categories() *analyze.BlockCategories { return d.categories() }
 
 // kind is the word for the memory that a device stands for.
 func (d *Device) kind() string {

@@ -3,188 +3,208 @@ package viewer
 import (
 	"cmp"
 	"slices"
-	"sync"
 
 	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/column"
+	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
-// groupings are the ways in which blocks are put into groups.
-var groupings = []string{"category", "module", "site", "stream"}
+// groupingNames are the ways in which blocks are put into groups.
+var groupingNames = [...]string{"category", "module", "site", "stream"}
 
 // Grouping puts every block of a device into a group. Groups are numbered from 0 in falling
 // order of the most that each held at once.
 type Grouping struct {
 	By     string
 	Groups []Group
-	of     []uint16 // by block: the number of its group, or others for those beyond
+
+	key    func(block int) int // of its group, in order of first use
+	number []uint32            // by key
 }
 
 // Group is what some blocks have in common.
 type Group struct {
 	Name  string
-	Bytes int64            // the most that it held at once
-	Event int              // the first event after which it did
-	Stack snapshot.StackID // of its largest block, where it is a site
-	of    analyze.Category // of most of a site's bytes at that event
+	Bytes int64 // the most that it held at once
+	Event int   // the first event after which it did; -1 for the beginning
 }
 
-// others is the number of the groups that are too small to be told apart: there can be
-// as many sites as stacks.
-const (
-	maxGroups = 1<<16 - 1
-	others    = 1<<16 - 1
-)
-
-// maxNamed is how many groups of each kind the page is told by name.
+// maxNamed is how many groups of a grouping the page is told by name.
 const maxNamed = 64
 
-// Of returns the number of block i's group among Groups, or -1.
-func (g *Grouping) Of(i int) int {
-	if n := g.of[i]; n != others {
-		return int(n)
-	}
-	return -1
-}
+// Of returns the number of a block's group.
+func (g *Grouping) Of(block int) int { return int(g.number[g.key(block)]) }
 
-// Named returns the number of block i's group if the page knows it by name, else -1.
-func (g *Grouping) Named(i int) int {
-	if n := g.Of(i); n < maxNamed {
+// Named returns the number of a block's group if the page knows it by name, else -1.
+func (g *Grouping) Named(block int) int {
+	if n := g.Of(block); n < maxNamed {
 		return n
 	}
 	return -1
 }
 
-// lazyGroupings makes each grouping on first use.
-type lazyGroupings map[string]func() *Grouping
-
-func newLazyGroupings(d *Device) lazyGroupings {
-	all := lazyGroupings{}
-	for _, by := range groupings {
-		all[by] = sync.OnceValue(func() *Grouping { return newGrouping(d, by) })
+// Grouping returns one of the ways to group blocks: category, module, site or stream.
+func (d *Device) Grouping(by string) *Grouping {
+	for _, g := range d.groupings() {
+		if g.By == by {
+			return g
+		}
 	}
-	return all
+	return nil
 }
 
-// Grouping returns one of the ways to group blocks: category, module, site or stream.
-func (d *Device) Grouping(by string) *Grouping { return d.groups[by]() }
+// newGroupings groups the blocks in all ways at once: what takes time is to follow them
+// through all events, some 100 ns an event.
+func newGroupings(d *Device) []*Grouping {
+	tallies := []*tally{
+		tallyCategories(d), tallyStacks(d, d.Sites.Module), tallyStacks(d, d.Sites.Display), tallyStreams(d),
+	}
+	followBlocks(d.TL, func(event, block int, bytes int64) {
+		for _, t := range tallies {
+			t.add(event, t.key(block), bytes)
+		}
+	})
+	var list []*Grouping
+	for i, t := range tallies {
+		list = append(list, t.grouping(groupingNames[i]))
+	}
+	return list
+}
 
-// newGrouping numbers the groups by what each held at most.
-func newGrouping(d *Device, by string) *Grouping {
-	keys, names := d.keys(by)
-	peaks := d.peaks(keys, len(names))
-	order := make([]int, len(names))
+// followBlocks calls add for every block that is allocated or let go of, in the order of
+// events.
+func followBlocks(tl *timeline.Timeline, add func(event, block int, bytes int64)) {
+	for b := 0; b < tl.NumBlocks() && tl.Life(b).Alloc < 0; b++ {
+		add(-1, b, tl.Life(b).SizeBytes)
+	}
+	for event := range tl.Dev.Events.Len() {
+		b := tl.BlockOf(event)
+		if b < 0 {
+			continue
+		}
+		switch l := tl.Life(b); event {
+		case l.Alloc:
+			add(event, b, l.SizeBytes)
+		case l.FreeRequested:
+			add(event, b, -l.SizeBytes)
+		}
+	}
+}
+
+// tally follows what groups hold.
+type tally struct {
+	key    func(block int) int
+	groups []tallied // by key
+}
+
+type tallied struct {
+	Group
+	now int64
+}
+
+func (t *tally) add(event, key int, bytes int64) {
+	g := &t.groups[key]
+	if g.now += bytes; g.now > g.Bytes {
+		g.Bytes, g.Event = g.now, event
+	}
+}
+
+// grouping numbers the groups that ever held anything by what each held at most.
+func (t *tally) grouping(by string) *Grouping {
+	order := make([]int, len(t.groups))
 	for k := range order {
 		order[k] = k
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(peaks[b].bytes, peaks[a].bytes) })
-	g := &Grouping{By: by, of: make([]uint16, len(keys))}
-	rank := make([]uint16, len(names))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(t.groups[b].Bytes, t.groups[a].Bytes) })
+	g := &Grouping{By: by, key: t.key, number: make([]uint32, len(order))}
 	for n, k := range order {
-		rank[k] = uint16(min(n, others))
-		if n < maxGroups && peaks[k].bytes > 0 {
-			g.Groups = append(g.Groups, Group{Name: names[k], Bytes: peaks[k].bytes, Event: peaks[k].event})
+		g.number[k] = uint32(n)
+		if t.groups[k].Bytes > 0 {
+			g.Groups = append(g.Groups, t.groups[k].Group)
 		}
-	}
-	for i, k := range keys {
-		g.of[i] = rank[k]
 	}
 	return g
 }
 
-// keys gives each block the number of its group, in order of first use, and the groups'
-// names.
-func (d *Device) keys(by string) (keys []uint32, names []string) {
-	number := map[string]uint32{}
-	intern := func(name string) uint32 {
-		k, ok := number[name]
+// names numbers names in order of first use.
+type names struct {
+	key    map[string]int
+	groups []tallied
+}
+
+func (n *names) of(name string) int {
+	k, ok := n.key[name]
+	if !ok {
+		k = len(n.groups)
+		n.key[name] = k
+		n.groups = append(n.groups, tallied{Group: Group{Name: name, Event: -1}})
+	}
+	return k
+}
+
+func newNames() *names { return &names{key: map[string]int{}} }
+
+func tallyCategories(d *Device) *tally {
+	n := newNames()
+	keys := map[analyze.Category]int{}
+	of := make([]uint8, d.TL.NumBlocks())
+	for b := range of {
+		c := d.Categories().Of(b)
+		k, ok := keys[c]
 		if !ok {
-			k = uint32(len(names))
-			number[name] = k
-			names = append(names, name)
+			k = n.of(c.String())
+			keys[c] = k
 		}
-		return k
+		of[b] = uint8(k)
 	}
-	of := d.nameOf(by)
-	keys = make([]uint32, d.TL.NumBlocks())
-	for i := range keys {
-		keys[i] = intern(of(i))
-	}
-	return keys, names
+	return &tally{key: func(b int) int { return int(of[b]) }, groups: n.groups}
 }
 
-// nameOf returns the function that names the group of a block.
-func (d *Device) nameOf(by string) func(i int) string {
-	switch by {
-	case "category":
-		return func(i int) string { return d.Categories().Of(i).String() }
-	case "stream":
-		return func(i int) string { return streamText(d.Rec, d.TL.Block(i).Stream) }
+// tallyStacks groups blocks by what name makes of the stacks that allocated them.
+func tallyStacks(d *Device, name func(snapshot.StackID) string) *tally {
+	n := newNames()
+	of := make([]int, d.Sites.Len())
+	for id := range of {
+		of[id] = n.of(name(snapshot.StackID(id)))
 	}
-	name := d.Sites.Display
-	if by == "module" {
-		name = d.Sites.Module
-	}
-	known := make([]string, d.Sites.Len())
-	return func(i int) string {
-		id := d.TL.Stack(i)
-		if int(id) >= len(known) {
-			return name(0)
+	return &tally{groups: n.groups, key: func(b int) int {
+		id := d.TL.Stack(b)
+		if int(id) >= len(of) { // a stack that the file does not have
+			id = 0
 		}
-		if known[id] == "" {
-			known[id] = name(id)
-		}
-		return known[id]
-	}
+		return of[id]
+	}}
 }
 
-// peakOf is the most that a group held, and when.
-type peakOf struct {
-	bytes int64
-	event int
+func tallyStreams(d *Device) *tally {
+	n := newNames()
+	keys := map[snapshot.StreamID]int{}
+	of := new(column.Column)
+	eachStream(d.TL, func(id snapshot.StreamID) {
+		k, ok := keys[id]
+		if !ok {
+			k = n.of(streamText(d.Rec, id))
+			keys[id] = k
+		}
+		of.Append(uint64(k))
+	})
+	of.Trim()
+	return &tally{key: func(b int) int { return int(of.At(b)) }, groups: n.groups}
 }
 
-// peaks follows the allocated bytes of each group through all events.
-func (d *Device) peaks(keys []uint32, groups int) []peakOf {
-	peaks := make([]peakOf, groups)
-	now := make([]int64, groups)
-	for i := range keys {
-		l := d.TL.Life(i)
-		if l.Alloc >= 0 {
-			break
+// eachStream calls f with the stream of every block, in order.
+func eachStream(tl *timeline.Timeline, f func(snapshot.StreamID)) {
+	b := 0
+	for ; b < tl.NumBlocks() && tl.Life(b).Alloc < 0; b++ {
+		f(tl.Block(b).Stream)
+	}
+	batch := snapshot.Batch{Want: snapshot.WithStream}
+	for k := range tl.Dev.Events.Chunks() {
+		tl.Dev.Events.Chunk(k, &batch)
+		for ; b < tl.NumBlocks() && tl.Life(b).Alloc < batch.First+len(batch.Stream); b++ {
+			f(snapshot.StreamID(batch.Stream[tl.Life(b).Alloc-batch.First]))
 		}
-		now[keys[i]] += l.SizeBytes
-	}
-	for k := range peaks {
-		peaks[k] = peakOf{now[k], -1}
-	}
-	var b snapshot.Batch
-	b.Want = snapshot.WithAction
-	e := d.TL.Dev.Events
-	for c := range e.Chunks() {
-		e.Chunk(c, &b)
-		for j := range b.Action {
-			d.step(b.First+j, keys, now, peaks)
-		}
-	}
-	return peaks
-}
-
-// step takes one event into account.
-func (d *Device) step(event int, keys []uint32, now []int64, peaks []peakOf) {
-	i := d.TL.BlockOf(event)
-	if i < 0 {
-		return
-	}
-	l, k := d.TL.Life(i), keys[i]
-	switch event {
-	case l.Alloc:
-		now[k] += l.SizeBytes
-		if now[k] > peaks[k].bytes {
-			peaks[k] = peakOf{now[k], event}
-		}
-	case l.FreeRequested:
-		now[k] -= l.SizeBytes
 	}
 }
 
@@ -203,43 +223,40 @@ type groupJSON struct {
 	Of    string `json:"of,omitempty"` // a site's category
 }
 
-// groupings returns the groups of all kinds.
-func (d *Device) groupings() []groupingJSON {
-	var list []groupingJSON
-	for _, by := range groupings {
-		g := d.Grouping(by)
-		j := groupingJSON{By: by, Groups: []groupJSON{}, Others: max(len(g.Groups)-maxNamed, 0)}
-		for n, x := range g.Groups[:min(len(g.Groups), maxNamed)] {
+// groupingsJSON returns the groups of all kinds that the page knows by name.
+func (d *Device) groupingsJSON() []groupingJSON {
+	list := []groupingJSON{}
+	for _, g := range d.groupings() {
+		j := groupingJSON{By: g.By, Groups: []groupJSON{}, Others: max(len(g.Groups)-maxNamed, 0)}
+		for n, x := range g.Groups[:len(g.Groups)-j.Others] {
 			j.Groups = append(j.Groups, groupJSON{ID: n, Name: x.Name, Bytes: x.Bytes, Event: x.Event})
 		}
-		if by == "site" {
-			d.nameCategories(g, j.Groups)
+		if g.By == "site" {
+			for n, c := range d.siteCategories(g, len(j.Groups)) {
+				j.Groups[n].Of = c
+			}
 		}
 		list = append(list, j)
 	}
 	return list
 }
 
-// nameCategories says what most of each named site's bytes are for, over all of its blocks.
-func (d *Device) nameCategories(g *Grouping, named []groupJSON) {
-	bytes := make([]map[analyze.Category]int64, len(named))
-	for i := range g.of {
-		n := g.Of(i)
-		if n < 0 || n >= len(named) {
-			continue
-		}
-		if bytes[n] == nil {
-			bytes[n] = map[analyze.Category]int64{}
-		}
-		bytes[n][d.Categories().Of(i)] += d.TL.Life(i).SizeBytes
+// siteCategories says of the first n sites what most of the bytes of their blocks are for.
+func (d *Device) siteCategories(sites *Grouping, n int) []string {
+	categories := d.Grouping("category")
+	bytes := make([][]int64, n)
+	for k := range bytes {
+		bytes[k] = make([]int64, len(categories.Groups)+1)
 	}
-	for n, of := range bytes {
-		most := analyze.Unknown
-		for c, b := range of {
-			if b > of[most] || b == of[most] && c < most {
-				most = c
-			}
+	for b := range d.TL.NumBlocks() {
+		if k := sites.Of(b); k < n {
+			bytes[k][min(categories.Of(b), len(categories.Groups))] += d.TL.Life(b).SizeBytes
 		}
-		named[n].Of = most.String()
 	}
+	most := make([]string, n)
+	for k := range bytes {
+		c := slices.Index(bytes[k], slices.Max(bytes[k]))
+		most[k] = categories.Groups[c].Name
+	}
+	return most
 }

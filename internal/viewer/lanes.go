@@ -19,34 +19,24 @@ type laneJSON struct {
 	Expandable  bool   `json:"expandable"`
 }
 
-// lanes returns the lanes in ascending order, laid end to end, and the length of all.
-func (d *Device) lanes() (list []laneJSON, heightBytes int64) {
-	list = []laneJSON{}
-	for _, g := range lanesOf(d.TL) {
-		list = append(list, laneJSON{
-			fmt.Sprintf("%#x", g.Addr), g.SizeBytes, heightBytes, streamText(d.Rec, g.Stream), g.Pool.String(), g.Small, g.Expandable,
-		})
-		heightBytes += g.SizeBytes
-	}
-	return list, heightBytes
-}
-
-// lanesOf joins the ranges of addresses that were ever reserved where they touch. A lane has
-// the properties of the segment that came first at its beginning.
-func lanesOf(tl *timeline.Timeline) []timeline.Segment {
-	segments := slices.Clone(tl.Segments)
-	slices.SortFunc(segments, func(a, b timeline.Segment) int {
-		return cmp.Or(cmp.Compare(a.Addr, b.Addr), cmp.Compare(a.From, b.From))
-	})
-	var lanes []timeline.Segment
-	for _, g := range segments {
-		n := len(lanes)
-		if n == 0 || g.Addr > lanes[n-1].Addr+uint64(lanes[n-1].SizeBytes) {
-			lanes = append(lanes, g)
-			continue
+// lanes returns the lanes of the map. A lane has the properties of the segment that stood
+// first at its beginning; one without a segment, in a recording that does not fit together,
+// has none.
+func (d *Device) lanes() []laneJSON {
+	segments := slices.Clone(d.TL.Segments)
+	slices.SortStableFunc(segments, func(a, b timeline.Segment) int { return cmp.Compare(a.Addr, b.Addr) })
+	unit := d.LOD.Lanes.UnitBytes
+	list := []laneJSON{}
+	for _, l := range d.LOD.Lanes.List {
+		j := laneJSON{Address: fmt.Sprintf("%#x", l.Addr), SizeBytes: int64(l.Size) * unit, OffsetBytes: int64(l.Place) * unit}
+		for len(segments) > 0 && segments[0].Addr < l.Addr {
+			segments = segments[1:]
 		}
-		last := &lanes[n-1]
-		last.SizeBytes = max(last.SizeBytes, int64(g.Addr-last.Addr)+g.SizeBytes)
+		if len(segments) > 0 && segments[0].Addr-l.Addr < uint64(j.SizeBytes) {
+			g := segments[0]
+			j.Stream, j.Pool, j.Small, j.Expandable = streamText(d.Rec, g.Stream), g.Pool.String(), g.Small, g.Expandable
+		}
+		list = append(list, j)
 	}
-	return lanes
+	return list
 }

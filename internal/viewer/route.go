@@ -16,9 +16,10 @@ type raw []byte
 // docs/formats/view-api.md.
 func deviceAnswers() map[string]deviceAnswer {
 	return map[string]deviceAnswer{
-		"":               answerDevice,
-		"/explain":       answerExplain,
-		"/rule/{rule...}": answerRule,
+		"":                         answerDevice,
+		"/explain":                 answerExplain,
+		"/tile/{kind}/{level}/{i}": answerTile,
+		"/rule/{rule...}":          answerRule,
 	}
 }
 
