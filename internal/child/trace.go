@@ -43,6 +43,10 @@ type TraceSession struct{ dir string }
 
 // OpenTrace makes the folder in the first of bases that will do. Close removes it.
 func OpenTrace(bases []string, cfg TraceConfig) (*TraceSession, error) {
+	return openFolder(bases, cfg)
+}
+
+func openFolder(bases []string, cfg any) (*TraceSession, error) {
 	var err error
 	for _, base := range bases {
 		var dir string
@@ -58,7 +62,7 @@ func OpenTrace(bases []string, cfg TraceConfig) (*TraceSession, error) {
 	return nil, fmt.Errorf("no private folder for the companion can be made: %w", err)
 }
 
-func (s *TraceSession) fill(cfg TraceConfig) error {
+func (s *TraceSession) fill(cfg any) error {
 	if err := writeCompanion(s.site()); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,13 @@ What the program prints goes to standard error.
   ullage fit --gpu l4 --sweep batch=8..512 -- python train.py --batch 8
   ullage fit --gpu l4 --remedies all -- python train.py --batch 64
   ullage fit --out job.trace -- python train.py
-  ullage fit --trace job.trace --gpu l4`
+  ullage fit --trace job.trace --gpu l4
+
+With --calibrate it measures the GPU of this machine instead, in less than a
+minute, and writes a file that --gpu takes:
+
+  ullage fit --calibrate --out mine.json -- .venv/bin/python
+  ullage fit --gpu mine.json -- python train.py`
 
 // fitFlags are the command's flags as they were given.
 type fitFlags struct {
@@ -58,6 +65,8 @@ type fitFlags struct {
 	top          int
 	json         bool
 	markdown     bool
+	calibrate    bool
+	gpuIndex     int
 }
 
 const defaultSteps = 3 // the optimizer's state is there in the second; in the third nothing is new
@@ -71,6 +80,12 @@ func newFit(app *App) *cobra.Command {
 		GroupID: groupRun,
 		Args:    cobra.ArbitraryArgs, // newFitter knows whether a command must be given
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.calibrate {
+				return calibrate(app, &f, cmd, args)
+			}
+			if cmd.Flags().Changed("gpu-index") {
+				return usageErrorf("--gpu-index says which GPU --calibrate measures; fit itself needs none")
+			}
 			r, err := newFitter(app, &f, args, cmd.Flags().Changed("alloc-conf"))
 			if err != nil {
 				return err
@@ -86,7 +101,7 @@ func newFit(app *App) *cobra.Command {
 	fl.IntVar(&f.steps, "steps", defaultSteps, "`number` of optimizer steps, or of calls of a model without gradients, after which the program is stopped")
 	fl.StringVar(&f.allocConf, "alloc-conf", "", "`settings` of PyTorch's allocator, in place of the program's own")
 	fl.StringVar(&f.limit, "limit", "", "the `size` that PyTorch may reserve")
-	fl.StringVar(&f.out, "out", "", "keep the trace in this `file`; of several ranks, with -rankN before the extension")
+	fl.StringVar(&f.out, "out", "", "keep the trace, or what --calibrate measured, in this `file`; the trace of several ranks with -rankN before the extension")
 	fl.IntVar(&f.ranks, "ranks", 0, "the `number` of ranks of a job of torch.distributed, each with a GPU; without it, as the program's launcher says")
 	fl.StringVar(&f.rank, "rank", "", "the `ranks` to trace: all, or numbers as in 0,7 or 0-3; without it, the first and the last")
 	fl.StringArrayVar(&f.trace, "trace", nil, "predict from a trace that --out kept, in a `file`; run nothing; again for each further rank")
@@ -95,6 +110,8 @@ func newFit(app *App) *cobra.Command {
 	fl.StringVar(&f.sweep, "sweep", "", "find the largest number that is safe for an option of the program, or a variable env:NAME, as in `batch=8..512`")
 	fl.StringVar(&f.remedies, "remedies", "", "say what these `remedies` save: all, or names by commas; most trace the program again")
 	fl.IntVar(&f.top, "top", 5, "`rows` of each list; -1 is all")
+	fl.BoolVar(&f.calibrate, "calibrate", false, "measure the GPU of this machine for --gpu; after -- comes the Python that has PyTorch (default: python3)")
+	fl.IntVar(&f.gpuIndex, "gpu-index", 0, "`number` of the GPU that --calibrate measures, from 0, among those that CUDA sees")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 	allowEmpty(cmd, "alloc-conf")
@@ -164,12 +181,12 @@ func (r *fitter) readCard() (err error) {
 		return err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, 1<<20))
-	if err == nil {
-		r.profile, err = fit.ParseProfile(data)
-	}
+	data, err := io.ReadAll(io.LimitReader(file, fit.MaxProfileBytes+1))
 	if err != nil {
 		return inputError(fmt.Errorf("%s: %w", r.f.gpu, err))
+	}
+	if r.profile, err = fit.ParseProfile(data, r.f.gpu); err != nil {
+		return withHint(inputError(err), "docs/formats/profile.md has the form; ullage fit --calibrate writes such a file")
 	}
 	return nil
 }
@@ -226,6 +243,9 @@ func (r *fitter) run(ctx context.Context) error {
 	v, err := r.fitting(ctx)
 	if err != nil {
 		return err
+	}
+	for _, note := range r.otherReleases(v.Prediction.Job.Trace) {
+		r.app.Warn("%s", note)
 	}
 	if err := r.writeRecording(v.Prediction); err != nil {
 		return err
@@ -303,7 +323,7 @@ func (r *fitter) predict(t *fit.Trace) (*report.Fitting, error) {
 	if err != nil {
 		return nil, inputError(err)
 	}
-	return &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Notes: append(notesOf(t), unsteady(job)...)}, nil
+	return &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Notes: slices.Concat(notesOf(t), unsteady(job), r.otherReleases(t))}, nil
 }
 
 // explain adds to a prediction whose memory it is, the cards that hold it, and the budgets.

@@ -72,10 +72,14 @@ func (c *call) hasBiasVector() bool {
 	return false
 }
 
-// ltWorkspaceBytes is the size of cuBLASLt's workspace.
-func ltWorkspaceBytes(env map[string]string) int64 {
+// ltWorkspaceBytes is the size of cuBLASLt's workspace. On a card that was calibrated it is
+// as measured, none included: that was with the defaults.
+func ltWorkspaceBytes(p *Profile, env map[string]string) int64 {
 	if kib, err := strconv.ParseInt(env["CUBLASLT_WORKSPACE_SIZE"], 10, 32); err == nil && kib >= 0 {
 		return kib << 10
+	}
+	if c := p.Calibration; c != nil && c.CuBLASWorkspace > 0 {
+		return c.CuBLASLtWorkspace
 	}
 	return blasLtWorkspace
 }
@@ -85,6 +89,9 @@ func ltWorkspaceBytes(env map[string]string) int64 {
 func blasWorkspaceBytes(p *Profile, env map[string]string) int64 {
 	if bytes, ok := parseBlasConfig(env["CUBLAS_WORKSPACE_CONFIG"]); ok {
 		return bytes
+	}
+	if c := p.Calibration; c != nil && c.CuBLASWorkspace > 0 {
+		return c.CuBLASWorkspace
 	}
 	if p.Major == 9 || p.Major == 10 || p.Major == 12 {
 		return blasWorkspaceHopper

@@ -84,7 +84,7 @@ func compile(t *Trace, p *Profile, device int, convs *convTable) (*Job, error) {
 		convs:   convs,
 		job:     &Job{Trace: t, Profile: p, Device: device, Version: version},
 		profile: p, slotOf: make(map[int32]int32), shared: make(map[int32]bool), fnIDs: make(map[string]int16),
-		blasBytes: blasWorkspaceBytes(p, t.Meta.Env), ltBytes: ltWorkspaceBytes(t.Meta.Env), tf32: true, cudnn: true,
+		blasBytes: blasWorkspaceBytes(p, t.Meta.Env), ltBytes: ltWorkspaceBytes(p, t.Meta.Env), tf32: true, cudnn: true,
 	}
 	c.job.Used.NCCL = len(t.Ranks.Comms)
 	for i := range t.Events {
@@ -189,7 +189,7 @@ func (c *compiler) operator(i int32, e *Event) {
 			c.count(s)
 			c.emit(jobOp{
 				kind: jobMalloc, term: s.term, thread: e.Thread, fn: c.fn(s.fn), slot: c.scratch[s.index], stack: e.Stack, stream: e.Stream, event: i,
-				bytes: s.bytes, high: s.high,
+				bytes: s.bytes, high: c.profile.high(s.term, s.high),
 			})
 		case stepDrop:
 			c.emit(jobOp{kind: jobFree, thread: e.Thread, fn: -1, slot: c.scratch[s.index], stack: e.Stack, event: i})

@@ -216,7 +216,11 @@ func (c *compiler) workspaceOf(v *convShape, d convDir) workspace {
 		if c.convs == nil {
 			c.convs = measuredConvs()
 		}
-		w = c.convs.estimate(*v, d)
+		if own := c.profile.Calibration; own != nil && own.Convolutions.table != nil {
+			w = own.Convolutions.estimate(v, d, c.convs)
+		} else {
+			w = c.convs.estimate(*v, d)
+		}
 		c.nears[key] = w
 	}
 	return w

@@ -171,9 +171,13 @@ var measuredConvs = sync.OnceValue(func() *convTable {
 	if err != nil {
 		panic(err) // embedded: a test reads it
 	}
+	return newConvTable(layers)
+})
+
+func newConvTable(layers []convLayer) *convTable {
 	t := &convTable{layers: layers, byKey: make(map[convKey]*convLayer, len(layers))}
 	for i := range layers {
 		t.byKey[layers[i].key()] = &layers[i]
 	}
 	return t
-})
+}

@@ -149,7 +149,7 @@ func (p *Prediction) unknown() int64 {
 	if j := p.Job; j.Guesses > 0 {
 		share += estimatedShare * float64(j.Guesses) / float64(j.Guesses+j.Exact)
 	}
-	return max(int64(share*float64(p.Best.PeakReserved)), unknownLeastBytes)
+	return max(int64(share*float64(p.Best.PeakReserved)), unknownLeastBytes, p.Job.unseen())
 }
 
 // Card is how a job does on a card.

@@ -3,25 +3,27 @@ package fit
 import (
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// Profile is what is known of a GPU. Sizes are bytes.
+// Profile is what is known of a GPU: docs/formats/profile.md. Sizes are bytes.
 type Profile struct {
-	Name            string  `json:"name"`   // as --gpu takes it
-	Device          string  `json:"device"` // as CUDA names it
-	Origin          string  `json:"origin"` // Measured or Published
-	Source          string  `json:"source"` // where the numbers are from
+	Version         int     `json:"version,omitempty"` // of the format; 0 is 1
+	Name            string  `json:"name"`              // as --gpu takes it
+	Device          string  `json:"device"`            // as CUDA names it
+	Origin          string  `json:"origin"`            // Measured or Published
+	Source          string  `json:"source"`            // where the numbers are from
 	TotalBytes      int64   `json:"total_bytes"`
 	Major           int     `json:"major"`
 	Minor           int     `json:"minor"`
 	Multiprocessors int     `json:"multiprocessors"`
 	MaxThreads      int     `json:"max_threads_per_multiprocessor"`
 	Context         Context `json:"context"`
+
+	Calibration *Calibration `json:"calibration,omitempty"` // nil of a card that was not calibrated
 }
 
 // Context is what a process takes of a card outside of the caching allocator, in bytes.
@@ -105,29 +107,4 @@ func plainName(s string) string {
 		s = strings.ReplaceAll(s, cut, "")
 	}
 	return s
-}
-
-// ParseProfile reads a card from JSON, in the form of profiles.json.
-func ParseProfile(data []byte) (*Profile, error) {
-	p := new(Profile)
-	if err := json.Unmarshal(data, p); err != nil {
-		return nil, err
-	}
-	return p, p.check()
-}
-
-func (p *Profile) check() error {
-	switch {
-	case p.Name == "":
-		return errors.New("a profile without a name")
-	case p.TotalBytes <= 0 || p.TotalBytes > unbounded:
-		return fmt.Errorf("profile %s: total_bytes of %d", p.Name, p.TotalBytes)
-	case p.Multiprocessors <= 0 || p.Multiprocessors > 4096:
-		return fmt.Errorf("profile %s: %d multiprocessors", p.Name, p.Multiprocessors)
-	case p.Major < 5 || p.Major > 99 || p.Minor < 0 || p.Minor > 9:
-		return fmt.Errorf("profile %s: compute capability %d.%d: expected 5.0 or higher", p.Name, p.Major, p.Minor)
-	case p.Context.BaseBytes < 0 || p.Context.BaseBytes >= p.TotalBytes:
-		return fmt.Errorf("profile %s: a context of %d bytes", p.Name, p.Context.BaseBytes)
-	}
-	return nil
 }

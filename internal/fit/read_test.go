@@ -122,20 +122,6 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-func TestParseProfile(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"name":"x","total_bytes":1000000000,"major":8,"minor":0,"multiprocessors":10,"context":{"base_bytes":1}}`: "",
-		`{"name":"x"}`: "total_bytes",
-		`{}`:           "without a name",
-		`{"name":"x","total_bytes":1000,"major":3,"multiprocessors":1}`: "capability",
-		`[]`: "cannot unmarshal",
-	} {
-		if _, err := ParseProfile([]byte(text)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
-}
-
 func TestBlasWorkspace(t *testing.T) {
 	for _, tt := range []struct {
 		major  int

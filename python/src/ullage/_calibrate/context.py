@@ -1,0 +1,101 @@
+"""What a process takes of the card outside of the caching allocator, step by step as it begins to use more: CUDA itself, PyTorch's
+kernels, cuBLAS for each thread, cuDNN, and a whole training step.
+"""
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, Callable
+
+from .driver import NVML, usage
+
+STEPS = ("init", "kernels", "cublas", "thread", "cudnn", "training")
+
+
+def main(run: str) -> None:
+    """Prints a line for each step, and one for before the first."""
+    nvml, identity = NVML.load(), os.environ["ULLAGE_CALIBRATE_UUID"]
+
+    def say(what: str, reserved: int) -> None:
+        now = usage(nvml, identity)
+        print(json.dumps({"e": "process", "run": int(run), "what": what, "mine": now.mine, "device": now.device, "others": now.others, "reserved": reserved}), flush=True)
+
+    say("before", 0)
+
+    import torch
+
+    if not torch.cuda.is_available():
+        raise SystemExit(f"torch {torch.__version__} does not find the GPU that the driver has" + ("" if torch.version.cuda else ": it is a build without CUDA"))
+    print(json.dumps({"e": "torch", "torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "nccl": nccl_version(torch)}), flush=True)
+    for step in STEPS:
+        _STEPS[step](torch)
+        torch.cuda.synchronize()
+        say(step, torch.cuda.memory_reserved())
+
+
+def nccl_version(torch: Any) -> str:
+    nccl: Any = getattr(torch.cuda, "nccl")
+    try:
+        return ".".join(map(str, nccl.version()))
+    except Exception:  # a build without NCCL
+        return ""
+
+
+def init(torch: Any) -> None:
+    torch.zeros(1, device="cuda")
+
+
+def kernels(torch: Any) -> None:
+    """Operators of all kinds but products and convolutions, forwards and backwards, and an optimizer's step."""
+    nn = torch.nn
+    table, norm = nn.Embedding(1000, 64, device="cuda"), nn.LayerNorm(64, device="cuda")
+    image = nn.BatchNorm2d(8, device="cuda")
+    ids = torch.randint(0, 1000, (8, 512), device="cuda")
+    x = nn.functional.dropout(norm(table(ids)), 0.1)
+    x = nn.functional.gelu(x).softmax(-1) + image(torch.rand(2, 8, 32, 32, device="cuda")).relu().mean()
+    nn.functional.cross_entropy(x.flatten(0, 1), ids.flatten() % 64).backward()
+    parameters = [*table.parameters(), *norm.parameters()]
+    nn.utils.clip_grad_norm_(parameters, 1.0)
+    torch.optim.AdamW(parameters).step()
+    ids.flatten().sort()
+
+
+def product(torch: Any) -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        a = torch.ones(256, 256, device="cuda", dtype=dtype)
+        torch.nn.functional.linear(a, a, a[0])
+        a @ a
+
+
+def thread(torch: Any) -> None:
+    """A product in autograd's thread, which gets a handle of its own."""
+    x = torch.ones(256, 256, device="cuda", requires_grad=True)
+    (x @ x).sum().backward()
+
+
+def convolution(torch: Any) -> None:
+    x, w = torch.ones(2, 64, 32, 32, device="cuda", requires_grad=True), torch.ones(64, 64, 3, 3, device="cuda", requires_grad=True)
+    torch.nn.functional.conv2d(x, w).sum().backward()
+
+
+def training(torch: Any) -> None:
+    """Two steps of a small network of all common layers, under autocast and without."""
+    nn = torch.nn
+    body = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1), nn.Conv2d(64, 128, 3, 2, 1), nn.Conv2d(128, 128, 1), nn.AdaptiveAvgPool2d(8), nn.Flatten(2)).cuda()
+    block, head = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True).cuda(), nn.Linear(64, 1000).cuda()
+    parameters = [*body.parameters(), *block.parameters(), *head.parameters()]
+    for autocast in (False, True):
+        optimizer = torch.optim.AdamW(parameters)
+        with torch.autocast("cuda", dtype=torch.bfloat16 if torch.cuda.get_device_capability()[0] >= 8 else torch.float16, enabled=autocast):
+            loss = nn.functional.cross_entropy(head(block(body(torch.rand(8, 3, 128, 128, device="cuda")))).flatten(0, 1), torch.zeros(8 * 128, dtype=torch.long, device="cuda"))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    loss.item()
+
+
+_STEPS: dict[str, Callable[[Any], None]] = {"init": init, "kernels": kernels, "cublas": product, "thread": thread, "cudnn": convolution, "training": training}
+
+if __name__ == "__main__":
+    main(sys.argv[1])
