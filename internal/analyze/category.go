@@ -1,6 +1,10 @@
 package analyze
 
-import "github.com/ullage-dev/ullage/internal/rules"
+import (
+	"slices"
+
+	"github.com/ullage-dev/ullage/internal/rules"
+)
 
 // Category is what a block is for.
 type Category uint8
@@ -23,6 +27,9 @@ const (
 var categoryNames = [numCategories]string{
 	"unknown", "parameters", "gradients", "optimizer state", "activations", "workspaces", "inputs", "KV cache", "graph pools", "other",
 }
+
+// CategoryNames returns the names of all categories, by Category.
+func CategoryNames() []string { return slices.Clone(categoryNames[:]) }
 
 func (c Category) String() string { return categoryNames[c] }
 

@@ -72,6 +72,7 @@ func house() []room {
 		{path: "internal/tune", floor: 5, pure: true},
 		{path: "internal/child", floor: 5, powers: spawn},
 		{path: "internal/report", floor: 6},
+		{path: "internal/table", floor: 6, pure: true},
 		{path: "internal/viewer", floor: 7, powers: listen},
 		{path: "internal/cli", floor: 8, powers: spawn | useStreams},
 		{path: "cmd/ullage", floor: 9, powers: useStreams | beProcess},
