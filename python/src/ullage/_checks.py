@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHOWN = 60  # characters of a value in an error
+_AN_INSTANCE = "an instance of it, not the class"  # a hint
 MOST_SECONDS = 10**9  # of a wait: 31 years, which fit into the nanoseconds that PyTorch counts in
 MOST_DEVICES = 128  # that PyTorch can number
 
@@ -32,8 +33,10 @@ def wrong(name: str, value: Any, expected: str, hint: str = "", kind: type[Excep
 
 def shown(value: Any) -> str:
     """A value in an error: plain ones as they are written, others by their kind, since their own text can be of many lines."""
+    if isinstance(value, int) and value.bit_length() > 1000:  # Python refuses to write out thousands of digits
+        return f"a number of {value.bit_length():,} bits"
     if value is None or type(value) in (str, bytes) or isinstance(value, numbers.Number):
-        text = repr(value)
+        text = repr(value[:SHOWN] if isinstance(value, (str, bytes)) else value)
         return text if len(text) <= SHOWN else text[:SHOWN - 1] + "…"
     if isinstance(value, type):
         return f"the class {value.__name__}"
@@ -41,7 +44,7 @@ def shown(value: Any) -> str:
         return f"the function {getattr(value, '__name__', '?')}"
     name = type(value).__name__
     text = ("an " if name[0] in "AEIOUaeiou" else "a ") + name
-    return f"{text} of shape {tuple(value.shape)}" if _is_tensor(value) else text
+    return f"{text} of shape {tuple(value.shape)} and {value.dtype}" if _is_tensor(value) else text
 
 
 def optional(check: Callable[..., T], name: str, value: Any, **options: Any) -> Optional[T]:
@@ -142,11 +145,19 @@ def index(value: Any) -> Optional[int]:
 
 def _is_bool(value: Any) -> bool:
     """Whether a value is a truth value: Python's, NumPy's, or a tensor of them."""
-    return isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("bool", "torch.bool")
+    return isinstance(value, bool) or str(_ask(value, "dtype")) in ("bool", "torch.bool")
 
 
 def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "shape") and hasattr(value, "dtype") and isinstance(value.shape, tuple)
+    return _ask(value, "dtype") is not None and isinstance(_ask(value, "shape"), tuple)
+
+
+def _ask(value: Any, name: str) -> Any:
+    """An attribute, or None where there is none, or none that may be looked at: a nested tensor has no shape."""
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        return None
 
 
 def _range(least: Optional[float], above: Optional[float], below: Optional[float], most: Optional[float]) -> str:
@@ -215,7 +226,7 @@ def several(name: str, value: Any, what: str) -> list[Any]:
     """A list of things, given as anything that one can iterate over; one thing alone, or a dict of them, is not meant."""
     single = isinstance(value, (str, bytes, Mapping)) or hasattr(value, "state_dict") or _is_tensor(value)
     if single or not isinstance(value, Iterable):
-        hint = f"{name}=[...]" if hasattr(value, "state_dict") else f"{name}=list(....values())" if isinstance(value, Mapping) else ""
+        hint = f"{name}=[...]" if hasattr(value, "state_dict") else "a list of its values" if isinstance(value, Mapping) else ""
         raise wrong(name, value, f"a list of {what}", hint)
     return list(value)
 
@@ -230,7 +241,7 @@ def module(name: str, value: Any, hint: str = "") -> Any:
     if isinstance(value, torch.nn.Module):
         return value
     what = "a torch.nn.Module, or a list of them" if isinstance(value, (list, tuple)) else "a torch.nn.Module"
-    raise wrong(name, value, what, hint or ("an instance of it, not the class" if isinstance(value, type) else ""))
+    raise wrong(name, value, what, _AN_INSTANCE if isinstance(value, type) else hint)
 
 
 def modules(name: str, value: Any, hint: str = "") -> list[Any]:
@@ -244,6 +255,7 @@ def optimizers(name: str, value: Any, hint: str = "") -> list[Any]:
     parts = [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
     for part in parts:
         if isinstance(part, type) or not (hasattr(part, "state") and hasattr(part, "param_groups")):
+            hint = _AN_INSTANCE if isinstance(part, type) else hint
             raise wrong(name, part, "an optimizer of torch.optim, or a list of them", hint)
     return parts
 

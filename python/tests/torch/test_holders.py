@@ -728,7 +728,10 @@ class Objects(Case):
     def test_any_object(self):
         thing = Bag()
         box = [thing, Bag(thing=thing)]
-        self.assertEqual(sorted(h.path for h in find.holders(obj=thing)), ["box[0]", "box[1].thing", "thing"])
+        holders = find.holders(obj=thing)
+        self.assertEqual(sorted(h.path for h in holders), ["box[0]", "box[1].thing", "thing"])
+        self.assertEqual((holders.size_bytes, [h.storages for h in holders]), (0, [(), (), ()]))
+        self.assertRegex(str(holders), "^what refers to the object, which has no memory of its own:\n")
         del box
 
     def test_parameter(self):

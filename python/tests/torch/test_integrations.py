@@ -274,7 +274,7 @@ class Snapshots(unittest.TestCase):
             del x
 
     def test_what_is_refused(self):
-        with self.assertRaisesRegex(ValueError, r"'x.bin': expected a name that ends in \.pickle"):
+        with self.assertRaisesRegex(ValueError, r"path is 'x.bin', but has to be a name that ends in \.pickle"):
             ullage.snapshot("x.bin")
         with self.assertRaisesRegex(RuntimeError, "has not used CUDA"):
             ullage.snapshot("x.pickle")

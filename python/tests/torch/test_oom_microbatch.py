@@ -284,6 +284,23 @@ class Batches(Case):
             with self.subTest(error), self.assertRaisesRegex(ValueError, error):
                 call()
 
+    def test_what_the_programs_functions_return_is_checked(self):
+        model, batch = net(), batch_of(4)
+        mean = lambda piece: F.cross_entropy(model(piece["x"]), piece["y"])  # noqa: E731
+        output = type("Output", (), {"loss": None})
+        for loss, options, error in (
+            (lambda piece: None, {}, "what loss returned is None, but has to be a tensor of one number"),
+            (lambda piece: 0.5, {}, "what loss returned is 0.5.* hint: return the tensor, not its .item"),
+            (lambda piece: output(), {}, "what loss returned is an Output.* hint: return its .loss"),
+            (mean, {"weight": lambda piece: None}, "what weight returned is None, but has to be a number, at least 0"),
+            (mean, {"weight": lambda piece: float("nan")}, "what weight returned is nan"),
+            (mean, {"weight": lambda piece: -1}, "what weight returned is -1"),
+            (mean, {"samples": lambda batch: None}, "what samples returned is None"),
+            (mean, {"samples": lambda batch: 1.5}, "what samples returned is 1.5"),
+        ):
+            with self.subTest(error), self.assertRaisesRegex((TypeError, ValueError), error):
+                ullage.microbatch(model, loss, size=2, **options)(batch)
+
 
 if __name__ == "__main__":
     unittest.main()

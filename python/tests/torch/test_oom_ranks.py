@@ -240,6 +240,15 @@ def a_trial_fails_elsewhere(rank):
         return outcome(lambda: ullage.find_batch_size(step, timeout_s=TIMEOUT_S))
 
 
+def before_retry_fails(rank):
+    def run():
+        for attempt in ullage.retry_on_oom(size=8, before_retry=(lambda: 1 // 0) if rank == 0 else None, timeout_s=TIMEOUT_S):
+            with attempt:
+                oom_if(attempt.size > 4)
+
+    return outcome(run)
+
+
 # --- the tests
 
 
@@ -281,6 +290,8 @@ class TwoRanks(unittest.TestCase):
         one_has_another_error: ["KeyError: 'mine'", "OutOfMemoryError: CUDA out of memory."],
         shrink_fails: ["ZeroDivisionError: integer division or modulo by zero",
                        "RankError: this rank's attempt succeeded, but rank 0 failed with an error that isn't a lack of memory: its log has the error"],
+        before_retry_fails: ["ZeroDivisionError: integer division or modulo by zero",
+                             "RankError: this rank's attempt succeeded, but rank 0 failed with an error that isn't a lack of memory: its log has the error"],
         collectives_after_the_block_are_fine: [4.0 * 3, 4.0 * 3],
         a_smaller_batch_here_does_not_shrink_later_ones: [[[32, 16, 16, 16, 16], 16], [[5, 5, 16, 16], 16]],
         alone_without_agreement: [[4, 2], []],

@@ -1,6 +1,7 @@
 """retry_on_oom in one process: what it repeats, what it lets go of, and what it leaves alone."""
 import gc
 import sys
+import traceback
 import unittest
 import weakref
 from unittest import mock
@@ -246,15 +247,51 @@ class GivingUp(Quiet):
             self.run_with(OutOfMemoryError("CUDA out of memory."), shrink=lambda size: size)
 
     def test_an_error_of_shrink_is_not_called_another_ranks(self):
-        with OomCuda(total_bytes=40 << 10), mock.patch.object(attempts.log, "error") as told, self.assertRaises(TypeError):
-            for attempt in ullage.retry_on_oom(size=64, shrink=5):
+        def shrink(size):
+            raise KeyError(size)
+
+        with OomCuda(total_bytes=40 << 10), mock.patch.object(attempts.log, "error") as told, self.assertRaises(KeyError):
+            for attempt in ullage.retry_on_oom(size=64, shrink=shrink):
                 with attempt:
                     need(attempt.size)
         told.assert_not_called()
 
-    def test_a_floor_is_a_whole_number(self):
-        with self.assertRaisesRegex(TypeError, "floor is 1.5, but has to be a whole number"):
-            ullage.retry_on_oom(size=4, floor=1.5)
+    def test_an_error_of_before_retry_shows_the_lack_of_memory_too(self):
+        def fails():
+            raise KeyError("mine")
+
+        def fails_twice():
+            try:
+                fails()
+            except KeyError as err:
+                raise ValueError("wrapped") from err
+
+        def fails_alone():
+            raise KeyError("mine") from None
+
+        lack = OutOfMemoryError("CUDA out of memory. Tried")
+        for before_retry in (fails, fails_twice, fails_alone):
+            with self.subTest(before_retry.__name__), self.assertRaises((KeyError, ValueError)) as caught:
+                self.run_with(lack, before_retry=before_retry)
+            shown = "".join(traceback.format_exception(type(caught.exception), caught.exception, caught.exception.__traceback__))
+            self.assertRegex(shown, r"(?s)CUDA out of memory\. Tried.*KeyError: 'mine'")
+            self.assertRegex(self.notes(caught.exception), "before_retry raised (KeyError|ValueError)")
+            self.assertEqual((self.seen, self.sizes.report.succeeded), ([16], False))
+
+    def test_an_error_of_before_retry_does_not_get_what_was_handled_before(self):
+        error = KeyError("mine")
+        with self.assertRaises(KeyError) as caught:
+            try:
+                raise OSError("earlier")
+            except OSError:
+                self.run_with(OutOfMemoryError("CUDA out of memory."), before_retry=mock.Mock(side_effect=error))
+        self.assertIs(type(caught.exception.__cause__), OutOfMemoryError)
+
+    def test_what_shrink_returns_is_a_whole_number(self):
+        for given, kind in ((8.0, TypeError), ("8", TypeError), (17, ValueError)):
+            with self.subTest(given), self.assertRaisesRegex(kind, "what shrink returned for 16 is") as caught:
+                self.run_with(OutOfMemoryError("CUDA out of memory."), shrink=lambda size: given)
+            self.assertIs(type(caught.exception.__context__), OutOfMemoryError)
 
 
 class Decorator(Quiet):

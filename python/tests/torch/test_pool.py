@@ -122,6 +122,12 @@ class Limits(Case):
         self.assertIsNone(pool.limit_bytes)
         self.assertEqual(pool.run(on_gpu, 900).numel(), 900 * MIB)
 
+    def test_amounts_in_words(self):
+        pool = self.pool(limit="64MiB", reserve="16 MiB")
+        self.assertEqual((pool.limit_bytes, pool.cache("8MiB").size_bytes), (64 * MIB, 8 * MIB))
+        with self.assertRaises(PoolOutOfMemory):
+            pool.run(on_gpu, 65)
+
     def test_amounts_that_cant_be(self):
         for arguments in ({"limit": 5}, {"limit": -1}, {"limit": 64 * MIB, "reserve": 65 * MIB}, {"reserve": 3 * MIB}):
             with self.subTest(arguments), self.assertRaises(ValueError):

@@ -61,6 +61,10 @@ class Limit(unittest.TestCase):
         with limit(100 * MIB):
             self.assertEqual((self.gpu.flushes, self.gpu.reserved_bytes), (1, 0))
 
+    def test_in_words(self):
+        with limit("100MiB") as held:
+            self.assertEqual((held.limit_bytes, self.gpu.limit_bytes()), (100 * MIB, 100 * MIB))
+
     def test_what_cant_be(self):
         kept = bytes_of(300)
         for amount in (0, -1, (1 << 30) + 1, 100 * MIB):

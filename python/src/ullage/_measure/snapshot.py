@@ -21,7 +21,7 @@ def snapshot(path: Union[str, "os.PathLike[str]"]) -> str:
     """
     name = checks.path("path", path)
     if not name.endswith(".pickle"):
-        raise ValueError(f"snapshot {name!r}: expected a name that ends in .pickle, which is how recordings are found")
+        raise checks.wrong("path", name, "a name that ends in .pickle, by which recordings are found", kind=ValueError)
     if not memory.in_use():
         raise RuntimeError(f"snapshot {name!r}: this process has not used CUDA, so that there is nothing to write")
     import torch
