@@ -66,7 +66,7 @@ func (b blockRows) each(s scope, n need, f func(*row)) {
 
 // set sets what a block's life tells.
 func (b blockRows) set(r *row, i int, l timeline.Life) {
-	*r = row{id: i, block: i, size: l.SizeBytes, from: l.Alloc, freed: l.FreeRequested, to: l.FreeCompleted}
+	r.id, r.block, r.size, r.from, r.freed, r.to = i, i, l.SizeBytes, l.Alloc, l.FreeRequested, l.FreeCompleted
 }
 
 // setRest sets what its allocation tells, and for one that was there before the first
@@ -91,7 +91,7 @@ func (b blockRows) columns() []column {
 		{Column{"requested_bytes", "bytes", "requested"}, needRequested, by(func(r *row) int64 { return r.requested }), func(_ *Tables, r *row) any { return r.requested }},
 		streamColumn, poolColumn(Blocks),
 		{Column{"alloc_event", "event", "allocated at"}, 0, natural, func(_ *Tables, r *row) any { return r.from }},
-		{Column{"free_event", "event", "freed at"}, 0, by(func(r *row) int64 { return int64(r.freed) }), func(_ *Tables, r *row) any { return orNull(r.freed) }},
+		{Column{"free_event", "event", "freed at"}, 0, by(eventKey(func(r *row) int { return r.freed })), func(_ *Tables, r *row) any { return orNull(r.freed) }},
 		{Column{"life_events", "count", "life in events"}, 0, by(lifeEvents), func(_ *Tables, r *row) any {
 			if r.from < 0 || r.freed == timeline.Never {
 				return nil
@@ -100,6 +100,16 @@ func (b blockRows) columns() []column {
 		}},
 		{Column{"life_us", "us", "life"}, 0, (*Tables).lifeKey, func(t *Tables, r *row) any { return t.LifeUS(r.id) }},
 		stateColumn, categoryColumn, siteColumn, siteIDColumn, opColumn, moduleColumn, stepColumn,
+	}
+}
+
+// eventKey orders by an event that may not be in the recording.
+func eventKey(event func(*row) int) func(*row) int64 {
+	return func(r *row) int64 {
+		if e := event(r); e != timeline.Never {
+			return int64(e)
+		}
+		return unending
 	}
 }
 

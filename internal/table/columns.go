@@ -42,7 +42,7 @@ func byText(names []string, f func(*row) int) keyMaker {
 			if i := f(r); i >= 0 {
 				return int64(rank[i])
 			}
-			return -1
+			return absent
 		}
 	}
 }
@@ -59,11 +59,14 @@ func ranks(names []string) []int32 {
 	return rank
 }
 
+// addrKey orders by address. All 64 bits of it fit a key: no two differ in the last one only.
+func addrKey(r *row) int64 { return int64(r.addr >> 1) }
+
 // Address is an address as answers give it.
 func Address(addr uint64) string { return "0x" + strconv.FormatUint(addr, 16) }
 
 var (
-	addressColumn = column{Column{"address", "address", "address"}, needAddr, by(func(r *row) int64 { return int64(r.addr >> 1) }), func(_ *Tables, r *row) any { return Address(r.addr) }}
+	addressColumn = column{Column{"address", "address", "address"}, needAddr, by(addrKey), func(_ *Tables, r *row) any { return Address(r.addr) }}
 	sizeColumn    = column{Column{"size_bytes", "bytes", "size"}, needSize, by(func(r *row) int64 { return r.size }), func(_ *Tables, r *row) any { return r.size }}
 	streamColumn  = column{Column{"stream", "text", "stream"}, needStream, by(func(r *row) int64 { return int64(r.stream) }), func(t *Tables, r *row) any { return t.StreamName(r.stream) }}
 	stateColumn   = column{Column{"state", "text", "state at the end"}, needStack, func(t *Tables) func(*row) int64 { return func(r *row) int64 { return int64(t.stateOf(r)) } }, func(t *Tables, r *row) any { return states[t.stateOf(r)] }}
@@ -162,7 +165,7 @@ func (t *Tables) categoryKey() func(*row) int64 {
 	rank := ranks(names)
 	return func(r *row) int64 {
 		if r.block == none {
-			return -1
+			return absent
 		}
 		return int64(rank[t.in.Categories.Of(r.block)])
 	}

@@ -21,12 +21,12 @@ func (e eventRows) count(s scope) int {
 }
 
 func (e eventRows) each(s scope, n need, f func(*row)) {
-	var r row
+	r := row{block: none}
 	want := n.fromEvents()
 	reader := newRowReader(e.t.tl, want)
 	first, last := e.span(s)
 	for i := first; i < last; i++ {
-		r = row{id: i, from: i, freed: i, to: i, block: none}
+		r.id, r.from, r.freed, r.to = i, i, i, i
 		if want != 0 {
 			reader.read(&r, i)
 			r.size = r.requested
@@ -58,7 +58,7 @@ func (e eventRows) columns() []column {
 			return Address(r.addr)
 		}},
 		sizeColumn, streamColumn, poolColumn(Events),
-		{Column{"block", "block", "block"}, needBlock, by(func(r *row) int64 { return int64(r.block) }), func(_ *Tables, r *row) any {
+		{Column{"block", "block", "block"}, needBlock, by(eventBlock), func(_ *Tables, r *row) any {
 			if r.block == none {
 				return nil
 			}
@@ -72,9 +72,16 @@ func (e eventRows) columns() []column {
 // of a failed allocation is how much the driver had left.
 func eventAddr(r *row) int64 {
 	if !hasAddress(r.action) {
-		return -1
+		return absent
 	}
-	return int64(r.addr >> 1) // an address of 64 bits fits; no two differ by one byte only
+	return addrKey(r)
+}
+
+func eventBlock(r *row) int64 {
+	if r.block == none {
+		return absent
+	}
+	return int64(r.block)
 }
 
 func hasAddress(a snapshot.Action) bool {

@@ -128,25 +128,29 @@ func (m *orderMaker) add(r *row) {
 	}
 }
 
-// unending is the key of what comes behind everything else: an end that is not in the recording.
-const unending = math.MaxInt64
+// Keys at the ends of all others: of what is not there, and of an end that is not in the
+// recording.
+const (
+	absent   = math.MinInt64
+	unending = math.MaxInt64
+)
 
-// sortRows sorts rows by their keys, ascending; equal keys keep their order. Five million
-// rows take 0.1 s by radix, a second by comparisons.
+// sortRows sorts rows by their keys, ascending; equal keys keep their order. Keys are
+// packed with their places into 64 bits where they fit, as they nearly always do: five
+// million rows take 0.1 s by radix then, a second by comparisons.
 func sortRows(rows []int32, keys []int64) {
 	if slices.IsSorted(keys) {
 		return
 	}
-	low, span := rangeOf(keys)
-	indexBits := bits.Len(uint(len(keys) - 1))
-	keyBits := bits.Len64(span)
+	v := rangeOf(keys)
+	indexBits, keyBits := bits.Len(uint(len(keys)-1)), bits.Len64(v.span)
 	if keyBits+indexBits > 64 {
 		sortByComparison(rows, keys)
 		return
 	}
 	packed := make([]uint64, len(keys))
 	for i, k := range keys {
-		packed[i] = min(uint64(k)-uint64(low), span)<<indexBits | uint64(i)
+		packed[i] = v.pack(k)<<indexBits | uint64(i)
 	}
 	packed = radixSort(packed, indexBits, indexBits+keyBits)
 	sorted := make([]int32, len(rows))
@@ -156,25 +160,49 @@ func sortRows(rows []int32, keys []int64) {
 	copy(rows, sorted)
 }
 
-// rangeOf returns the least key and how far above it the others are; unending is one above
-// all others.
-func rangeOf(keys []int64) (low int64, span uint64) {
-	low, high, open := int64(unending), int64(math.MinInt64), false
+// keyRange is what keys have in common: absent becomes 0, the least of the others 1, and
+// unending one above all others. Zeros that all have at their end are left out, nine of an
+// address.
+type keyRange struct {
+	low   int64
+	zeros int
+	span  uint64 // of packed keys
+}
+
+func rangeOf(keys []int64) keyRange {
+	v := keyRange{low: unending}
+	high := int64(absent)
 	for _, k := range keys {
-		if k == unending {
-			open = true
-			continue
+		if k != absent && k != unending {
+			v.low, high = min(v.low, k), max(high, k)
 		}
-		low, high = min(low, k), max(high, k)
 	}
-	if high < low {
-		return unending, 0 // there are no others
+	if high < v.low {
+		v.span = 1 // there are no others
+		return v
 	}
-	span = uint64(high) - uint64(low)
-	if open {
-		span++
+	var set uint64
+	for _, k := range keys {
+		if k != absent && k != unending {
+			set |= uint64(k) - uint64(v.low)
+		}
 	}
-	return low, span
+	v.zeros = bits.TrailingZeros64(set) & 63
+	v.span = (uint64(high)-uint64(v.low))>>v.zeros + 2
+	if v.span < 2 {
+		v.span = math.MaxUint64 // it does not fit
+	}
+	return v
+}
+
+func (v *keyRange) pack(k int64) uint64 {
+	switch k {
+	case absent:
+		return 0
+	case unending:
+		return v.span
+	}
+	return (uint64(k)-uint64(v.low))>>v.zeros + 1
 }
 
 func sortByComparison(rows []int32, keys []int64) {

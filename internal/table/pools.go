@@ -69,7 +69,7 @@ func poolColumn(what What) column {
 		return func(r *row) int64 {
 			pool, ok := find(r)
 			if !ok {
-				return -1
+				return absent
 			}
 			k, _ := slices.BinarySearchFunc(all, pool, comparePools)
 			return int64(k)

@@ -51,7 +51,7 @@ func (g segmentRows) columns() []column {
 		{Column{"size_class", "text", "size class"}, 0, byText([]string{"large", "small"}, func(r *row) int { return bit(segment(r).Small) }), func(_ *Tables, r *row) any { return SizeClass(segment(r).Small) }},
 		{Column{"expandable", "text", "expandable"}, 0, by(func(r *row) int64 { return int64(bit(segment(r).Expandable)) }), func(_ *Tables, r *row) any { return segment(r).Expandable }},
 		{Column{"from_event", "event", "reserved at"}, 0, natural, func(_ *Tables, r *row) any { return r.from }},
-		{Column{"to_event", "event", "given back at"}, 0, by(func(r *row) int64 { return int64(r.to) }), func(_ *Tables, r *row) any { return orNull(r.to) }},
+		{Column{"to_event", "event", "given back at"}, 0, by(eventKey(func(r *row) int { return r.to })), func(_ *Tables, r *row) any { return orNull(r.to) }},
 		stateColumn, siteColumn, siteIDColumn, opColumn, moduleColumn, stepColumn,
 	}
 }
