@@ -114,12 +114,28 @@ func (v *view) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return inputError(fileError(v.f.devAssets, err))
 	}
-	return v.serve(ctx, server)
+	if v.f.export != "" {
+		return v.export(ctx, server, len(files))
+	}
+	return v.serve(ctx, server, len(files))
+}
+
+// load reads the files. It warns of each that cannot be shown; the error is that of the
+// first where none can.
+func (v *view) load(ctx context.Context, server *viewer.Server, files int) error {
+	errs := server.Load(ctx)
+	if len(errs) == files || ctx.Err() != nil {
+		return errors.Join(errs...)
+	}
+	for _, err := range errs {
+		v.app.Warn("%v", err)
+	}
+	return nil
 }
 
 // serve serves until ctx ends, which is how the command is meant to end, or until it is
 // clear that no file can be shown.
-func (v *view) serve(ctx context.Context, server *viewer.Server) error {
+func (v *view) serve(ctx context.Context, server *viewer.Server, files int) error {
 	l, err := viewer.Listen(v.f.port)
 	if err != nil {
 		return v.portError(err)
@@ -130,7 +146,7 @@ func (v *view) serve(ctx context.Context, server *viewer.Server) error {
 	loaded := make(chan struct{})
 	go func() {
 		defer close(loaded)
-		if err := server.Load(loading); err != nil {
+		if err := v.load(loading, server, files); err != nil {
 			stop(err)
 		}
 	}()

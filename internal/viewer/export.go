@@ -2,10 +2,10 @@ package viewer
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -22,6 +22,10 @@ const dataMark = "<!--data-->"
 
 // exportForm is the version of the form that the answers have in the page.
 const exportForm = 1
+
+// scaffold is what the page has around the answers, at most: tags, and the index without its
+// entries.
+const scaffold = 2 << 10
 
 // indexJSON says where the answers are in the data.
 type indexJSON struct {
@@ -58,21 +62,22 @@ func (e *TooSmallError) Error() string {
 
 // export gathers the answers for a page.
 type export struct {
+	ctx   context.Context // asked between answers: a page of many takes seconds
 	s     *Server
 	opt   ExportOptions
 	index indexJSON
-	data  bytes.Buffer
-	used  int64 // of the file, by what each part takes packed by itself: a little more than it takes beside the others
+	data  bytes.Buffer // packed answers
+	page  int64        // bytes of the page without any data
 }
 
 // Export makes the page. All files must have been loaded.
-func (s *Server) Export(opt ExportOptions) (*Exported, error) {
+func (s *Server) Export(ctx context.Context, opt ExportOptions) (*Exported, error) {
 	page, ok := s.assets.find(exportPage)
 	before, after, found := bytes.Cut(page.plain, []byte(dataMark))
 	if !ok || !found {
 		return nil, fmt.Errorf("the page's files have no %s with the mark %s", exportPage, dataMark)
 	}
-	e := &export{s: s, opt: opt, used: int64(len(page.plain))}
+	e := &export{ctx: ctx, s: s, opt: opt, page: int64(len(page.plain)) + scaffold}
 	e.index = indexJSON{
 		Form: exportForm, Made: s.cfg.Now().UTC().Format(time.RFC3339), Version: s.cfg.Version, Redacted: opt.Redacted, MaxBytes: opt.MaxBytes,
 		Answers: map[string][2]int{}, Tiles: map[string]map[string]int{}, LeftOut: []string{},
@@ -100,28 +105,36 @@ func (e *export) write(out *bytes.Buffer) error {
 	}
 	fmt.Fprintf(out, `<script id="ullage-data" type="text/plain" data-form="%d">`, exportForm)
 	text := base64.NewEncoder(base64.StdEncoding, out)
-	z, err := gzip.NewWriterLevel(text, gzip.BestCompression)
-	if err != nil {
-		return err
+	packed := pack(index)
+	for _, part := range [][]byte{binary.LittleEndian.AppendUint32(nil, uint32(len(packed))), packed, e.data.Bytes()} {
+		if _, err := text.Write(part); err != nil {
+			return err
+		}
 	}
-	length := binary.LittleEndian.AppendUint32(nil, uint32(len(index)))
-	for _, part := range [][]byte{length, index, e.data.Bytes()} {
-		z.Write(part) // a Buffer never fails
-	}
-	z.Close()
-	text.Close()
+	err = text.Close()
 	out.WriteString("</script>")
-	return nil
+	return err
 }
 
-// answer is a path below api and what it is answered.
+func pack(plain []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.DefaultCompression) // the level is one that there is
+	z.Write(plain)                                           // a Buffer never fails
+	z.Close()
+	return b.Bytes()
+}
+
+// answer is a path below api and what it is answered, packed.
 type answer struct {
-	path string
-	body []byte
+	path   string
+	packed []byte
 }
 
 // ask answers a path as the server does.
 func (e *export) ask(path string) (answer, error) {
+	if err := e.ctx.Err(); err != nil {
+		return answer{}, err
+	}
 	target, err := url.Parse("http://localhost" + api + path)
 	if err != nil {
 		return answer{}, err
@@ -131,47 +144,42 @@ func (e *export) ask(path string) (answer, error) {
 	if w.status != 0 && w.status != http.StatusOK {
 		return answer{}, fmt.Errorf("%s: %s", path, bytes.TrimSpace(w.body.Bytes()))
 	}
-	return answer{path, w.body.Bytes()}, nil
+	return answer{path, pack(w.body.Bytes())}, nil
+}
+
+// indexEntry is what an answer takes in the packed index beside its path, at most: its
+// numbers hardly pack, and its path is like the one before it.
+const indexEntry = 24
+
+// size is what answers add to the file, at most.
+func size(list []answer) int64 {
+	n := int64(len(list)) * indexEntry
+	for _, a := range list {
+		n += int64(len(a.packed))
+	}
+	return n
+}
+
+// fits tells whether there is room for more answers.
+func (e *export) fits(list []answer) bool { return e.needs(list) <= e.opt.MaxBytes }
+
+// needs is the size of the file with more answers, at most.
+func (e *export) needs(list []answer) int64 {
+	packed := int64(e.data.Len()) + int64(len(e.index.Answers))*indexEntry + size(list)
+	return e.page + (packed+2)/3*4
 }
 
 // add puts answers into the page, all of them or, where there is no room, none.
 func (e *export) add(list []answer) bool {
-	size := packedSize(list)
-	if e.used+size > e.opt.MaxBytes {
+	if !e.fits(list) {
 		return false
 	}
-	e.used += size
 	for _, a := range list {
-		e.index.Answers[a.path] = [2]int{e.data.Len(), len(a.body)}
-		e.data.Write(a.body)
+		e.index.Answers[a.path] = [2]int{e.data.Len(), len(a.packed)}
+		e.data.Write(a.packed)
 	}
 	return true
 }
-
-// indexEntry is what an answer takes in the packed index, at most: its numbers hardly pack.
-const indexEntry = 24
-
-// packedSize is what answers take in the file when they are packed by themselves. A copy that
-// packs twice as fast as that in the file takes about 1 % more.
-func packedSize(list []answer) int64 {
-	var n counter
-	z, _ := gzip.NewWriterLevel(&n, gzip.DefaultCompression) // the level is one that there is
-	for _, a := range list {
-		z.Write(a.body) // a counter never fails
-	}
-	z.Close()
-	return (int64(n) + int64(len(list))*indexEntry) * 4 / 3
-}
-
-// counter counts what is written to it.
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
-}
-
-var _ io.Writer = new(counter)
 
 // recorder keeps an answer.
 type recorder struct {

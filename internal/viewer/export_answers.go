@@ -15,7 +15,7 @@ func (e *export) gather() error {
 		return err
 	}
 	if !e.add([]answer{first}) {
-		return &TooSmallError{e.used + packedSize([]answer{first}), e.opt.MaxBytes}
+		return &TooSmallError{e.needs([]answer{first}), e.opt.MaxBytes}
 	}
 	devices := e.s.session.devices()
 	for _, d := range devices {
@@ -27,8 +27,7 @@ func (e *export) gather() error {
 	for i, d := range devices {
 		pictures[i] = newPictures(e, d)
 	}
-	e.addPictures(pictures)
-	return nil
+	return e.addPictures(pictures)
 }
 
 // devices returns every device that was read, in order.

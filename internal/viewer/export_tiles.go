@@ -37,73 +37,91 @@ func newPictures(e *export, d *Device) *pictures {
 // key names the device in the index.
 func (p *pictures) key() string { return fmt.Sprintf("%s/%d", p.d.ID, p.d.Dev) }
 
+// mostSteps bounds how much finer than the coarsest the levels of places are: 16 tiles of
+// 512 buckets are more than any screen is high, and a rectangle is as exact in each of them.
+const mostSteps = 4
+
 // addPictures adds the tiles of every device, a round for each level, until nothing fits any
 // more. Round r has the tiles that are r steps finer than the one that holds all: along
 // events, along places, or some along each. So each round of a kind is of about as many
 // tiles as all before it together, and no kind gets far ahead of another.
-func (e *export) addPictures(all []*pictures) {
-	for round := 0; ; round++ {
-		more := false
+func (e *export) addPictures(all []*pictures) error {
+	for round, more := 0, true; more; round++ {
+		more = false
 		for _, p := range all {
 			for _, k := range p.kinds {
-				more = e.addRound(p, k, round) || more
+				if err := e.addRound(p, k, round); err != nil {
+					return err
+				}
+				more = more || k.room && round < p.rounds(k)
 			}
-		}
-		if !more {
-			break
 		}
 	}
 	for _, p := range all {
 		e.index.LeftOut = append(e.index.LeftOut, e.leftOut(p)...)
 	}
+	return nil
 }
 
-// addRound adds one round of a kind, and tells whether there may be another.
-func (e *export) addRound(p *pictures, k *picture, round int) bool {
+// rounds is the last round in which a kind has tiles.
+func (p *pictures) rounds(k *picture) int {
 	top := p.d.tiles()
-	if !k.room || round > top.MaxLevel+boolInt(k.high)*top.MaxLevelY {
-		return false
+	if k.high {
+		return top.MaxLevel + min(top.MaxLevelY, mostSteps)
 	}
-	for stepY := 0; stepY <= round*boolInt(k.high); stepY++ {
+	return top.MaxLevel
+}
+
+// addRound adds one round of a kind, unless one before did not fit.
+func (e *export) addRound(p *pictures, k *picture, round int) error {
+	top := p.d.tiles()
+	for stepY := 0; stepY <= min(round, mostSteps) && k.room; stepY++ {
 		level, levelY := top.MaxLevel-(round-stepY), top.MaxLevelY-stepY
-		if level < 0 || levelY < 0 || !k.room {
+		if stepY > 0 && !k.high || level < 0 || levelY < 0 {
 			continue
 		}
-		name := k.name
-		if k.high {
-			name = fmt.Sprintf("%s-%d", k.name, levelY)
+		fits, err := e.addLevel(p, k, level, levelY)
+		if err != nil {
+			return err
 		}
-		if k.room = e.addLevel(p, k, level, levelY); k.room {
-			e.index.Tiles[p.key()][name] = level
+		if k.room = fits; fits {
+			e.index.Tiles[p.key()][k.at(levelY)] = level
 		}
 	}
-	return k.room
+	return nil
+}
+
+// at names the kind of one level of places, without the row.
+func (k *picture) at(levelY int) string {
+	if k.high {
+		return fmt.Sprintf("%s-%d", k.name, levelY)
+	}
+	return k.name
 }
 
 // addLevel adds all tiles of one level of a kind, or none.
-func (e *export) addLevel(p *pictures, k *picture, level, levelY int) bool {
-	rows := int64(1)
+func (e *export) addLevel(p *pictures, k *picture, level, levelY int) (fits bool, err error) {
+	names := []string{k.name}
 	if k.high {
-		rows = tileCount(int64(p.d.LOD.Lanes.Size), levelY)
+		names = nil
+		for row := range tileCount(int64(p.d.LOD.Lanes.Size), levelY) {
+			names = append(names, fmt.Sprintf("%s-%d", k.at(levelY), row))
+		}
 	}
 	var list []answer
-	for row := range rows {
+	for _, name := range names {
 		for i := range tileCount(int64(p.d.Events()), level) {
-			name := k.name
-			if k.high {
-				name = fmt.Sprintf("%s-%d-%d", k.name, levelY, row)
-			}
 			a, err := e.ask(fmt.Sprintf("rec/%s/tile/%s/%d/%d", p.key(), name, level, i))
 			if err != nil {
-				return false
+				return false, err
 			}
 			list = append(list, a)
 		}
-		if e.used+packedSize(list) > e.opt.MaxBytes {
-			return false
+		if !e.fits(list) {
+			return false, nil
 		}
 	}
-	return e.add(list)
+	return e.add(list), nil
 }
 
 // leftOut says how far a device can be zoomed into in the page, where that is not all the way.
@@ -114,12 +132,8 @@ func (e *export) leftOut(p *pictures) (lines []string) {
 		if !ok || k.room {
 			continue
 		}
-		name := k.name
-		if k.high {
-			name = fmt.Sprintf("%s-%d", k.name, p.d.tiles().MaxLevelY)
-		}
 		line := "is left out"
-		if level, ok := e.index.Tiles[p.key()][name]; ok {
+		if level, ok := e.index.Tiles[p.key()][k.at(p.d.tiles().MaxLevelY)]; ok {
 			line = fmt.Sprintf("can be zoomed into down to %d events a point", 1<<level)
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s %s", p.d.File, what, line))

@@ -54,11 +54,11 @@ func New(cfg Config) (*Server, error) {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Load reads all files. It returns when that is done or ctx has ended; the error is that of
-// the first file where none can be shown.
-func (s *Server) Load(ctx context.Context) error {
+// Load reads all files. It returns when that is done or ctx has ended, with an error for
+// each file that cannot be shown.
+func (s *Server) Load(ctx context.Context) []error {
 	s.session.load(ctx)
-	return s.session.failure()
+	return s.session.failures()
 }
 
 // Listen takes a port of this machine that others cannot reach; 0 takes a free one.

@@ -147,16 +147,16 @@ func (s *session) next() (version int, changed <-chan struct{}) {
 	return s.version, s.changed
 }
 
-// failure returns why nothing can be shown: the first error where every file failed.
-func (s *session) failure() error {
+// failures returns why files cannot be shown, in their order.
+func (s *session) failures() (errs []error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.recordings {
-		if r.stage != Failed {
-			return nil
+		if r.err != nil {
+			errs = append(errs, r.err)
 		}
 	}
-	return s.recordings[0].err
+	return errs
 }
 
 // device finds a device by what its path names. The error is one for the client.

@@ -28,15 +28,22 @@ export function canonical(path: string): string {
   return `${name}?${pairs.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}`;
 }
 
-/** Unpacks the data: an index, and the answers behind it. */
-export async function unpack(base64: string): Promise<{ index: Index; answers: ArrayBuffer }> {
-  const packed = Uint8Array.from(atob(base64.trim()), (c) => c.charCodeAt(0));
+async function gunzip(packed: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const bytes = await new Response(stream).arrayBuffer();
-  const length = new DataView(bytes).getUint32(0, true);
-  const index = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length))) as Index;
+  return new Response(stream).arrayBuffer();
+}
+
+function parse(json: ArrayBuffer): unknown {
+  return JSON.parse(new TextDecoder().decode(json));
+}
+
+/** Unpacks the index. The answers behind it stay packed until they are asked for. */
+export async function unpack(base64: string): Promise<{ index: Index; answers: Uint8Array<ArrayBuffer> }> {
+  const bytes = Uint8Array.from(atob(base64.trim()), (c) => c.charCodeAt(0));
+  const length = new DataView(bytes.buffer).getUint32(0, true);
+  const index = parse(await gunzip(bytes.subarray(4, 4 + length))) as Index;
   if (index.form !== FORM) throw new Error(`the data in this page has form ${index.form}, want ${FORM}`);
-  return { index, answers: bytes.slice(4 + length) };
+  return { index, answers: bytes.subarray(4 + length) };
 }
 
 export class EmbeddedSource implements Source {
@@ -45,16 +52,15 @@ export class EmbeddedSource implements Source {
   constructor(
     /** What the page says of itself: when it was made, and what was left out. */
     readonly index: Index,
-    private readonly answers: ArrayBuffer,
+    private readonly answers: Uint8Array<ArrayBuffer>,
   ) {}
 
   async json<T>(path: string): Promise<T> {
-    return JSON.parse(new TextDecoder().decode(this.find(path))) as T;
+    return parse(await gunzip(this.find(path))) as T;
   }
 
   async tile(path: string): Promise<ArrayBuffer> {
-    const { buffer, byteOffset, byteLength } = this.find(path);
-    return (buffer as ArrayBuffer).slice(byteOffset, byteOffset + byteLength); // aligned, for typed arrays
+    return gunzip(this.find(path));
   }
 
   progress(onChange: (session: Session) => void): () => void {
@@ -65,13 +71,13 @@ export class EmbeddedSource implements Source {
     };
   }
 
-  private find(path: string): Uint8Array {
+  private find(path: string): Uint8Array<ArrayBuffer> {
     const place = this.index.answers[canonical(path)];
     if (!place)
       throw new AnswerError(
         NOT_FOUND,
         "this page was saved without it; open the recording with ullage view to see it",
       );
-    return new Uint8Array(this.answers, place[0], place[1]);
+    return this.answers.subarray(place[0], place[0] + place[1]);
   }
 }
