@@ -1,0 +1,334 @@
+// Paints the timeline, and remembers what it painted where, for the pointer.
+
+import { levelFor, type Scale, type Span, scaleOf, unscale, width } from "../../draw/camera.ts";
+import { EventAxis } from "../../draw/eventaxis.ts";
+import { type Colour, mix, withAlpha } from "../../draw/palette.ts";
+import { Batch } from "../../draw/renderer.ts";
+import { drawByteAxis, drawEventAxis } from "../../draw/rulers.ts";
+import type { Frame } from "../../draw/stage.tsx";
+import type { Device, GroupBy } from "../../source/api.ts";
+import type { Axis, Range, Selection } from "../../state/viewer.ts";
+import { along, tilesOf, tileWidth } from "../../tiles/address.ts";
+import { type Columns, columnsOf, type Piece, piecesOf } from "../../tiles/columns.ts";
+import type { BandsTile, CountersTile, PackedTile } from "../../tiles/decode.ts";
+import type { DeviceTiles } from "../../tiles/shared.ts";
+import { formatBytes } from "../../units/units.ts";
+import { highest, paintBands, stackOrder } from "./bands.ts";
+import { type Layout, layoutOf } from "./layout.ts";
+import { extremesAt, greatest, paintLine, type SeriesName } from "./lines.ts";
+import { drawMarks, drawSteps } from "./marks.ts";
+import { drawWindow, paintMinimap } from "./minimap.ts";
+import { addPacked, traceBlock } from "./packed.ts";
+
+/** What the reader chose to see. */
+export interface Wishes {
+  readonly range: Range;
+  readonly axis: Axis;
+  readonly by: GroupBy;
+  /** Amounts from the lower edge to the upper one; null fits the whole recording, "window" what is in sight. */
+  readonly bytes: Span | "window" | null;
+  readonly lines: readonly SeriesName[];
+  /** Single blocks where there is room for them. */
+  readonly blocks: boolean;
+  readonly selection: Selection | null;
+}
+
+/** What lies above the picture, and changes with the pointer. */
+export interface Touches {
+  readonly cursor: number;
+  readonly marked: Range | null;
+  readonly marks: readonly number[];
+  /** Pixel of the pointer within the plot, or null. */
+  readonly pointer: { readonly x: number; readonly y: number } | null;
+  /** Events that the selected block lives. */
+  readonly life: Range | null;
+}
+
+/** Packed tiles are asked for in windows of no more events. */
+const MOST_PACKED_EVENTS = 8192;
+
+/** Of groups that are not selected this much of their colour stays. */
+const DIMMED = 0.28;
+
+export const LINE_TOKENS: Readonly<Record<SeriesName, string>> = {
+  reserved: "--text",
+  active: "--accent",
+  allocated: "--text",
+  requested: "--text-quiet",
+};
+
+export class TimelinePicture {
+  layout: Layout = layoutOf(1, 1);
+  axis: EventAxis;
+  /** The axis of the minimap. */
+  overview: EventAxis;
+  bytes: Scale = scaleOf({ from: 0, to: 1 }, 1);
+  counters: Columns<CountersTile> | null = null;
+  bands: Columns<BandsTile> | null = null;
+  best: Uint32Array = new Uint32Array();
+  order: readonly number[] = [];
+  /** Not empty where single blocks are shown. */
+  packed: readonly Piece<PackedTile>[] = [];
+  /** Single blocks were asked for, but are too many here. */
+  tooMany = false;
+  ratio = 1;
+  private readonly batch = new Batch();
+
+  constructor(
+    readonly info: Device,
+    private readonly tiles: DeviceTiles,
+  ) {
+    const whole = { from: 0, to: Math.max(1, info.events) };
+    this.axis = new EventAxis(whole, 1, null);
+    this.overview = this.axis;
+  }
+
+  /** Paints the picture, from the tiles that are here, and asks for those that are not. */
+  paint(frame: Frame, wishes: Wishes): void {
+    this.ratio = frame.ratio;
+    this.layout = layoutOf(frame.width, frame.height);
+    const { plot, minimap } = this.layout;
+    const clock = wishes.axis === "time" ? this.tiles.clock : null;
+    this.overview = new EventAxis({ from: 0, to: Math.max(1, this.info.events) }, minimap.width, clock);
+    this.axis = new EventAxis(wishes.range, plot.width, clock);
+    this.gather(wishes);
+    this.bytes = scaleOf(this.bytesOf(wishes.bytes), plot.height);
+    this.paintStack(frame, wishes);
+    this.paintLines(frame, wishes);
+    const root = this.tiles.store.find({ kind: "counters" }, along(this.info.tiles.max_level, 0));
+    if (root) paintMinimap(frame, minimap, root.tile as CountersTile, this.overview);
+  }
+
+  /** Draws rules, labels and signs, and what follows the pointer. */
+  touch(frame: Frame, wishes: Wishes, touches: Touches): void {
+    const { pen, theme } = frame;
+    const { plot, marks, ticks, minimap } = this.layout;
+    pen.within(plot.x, 0, plot.width + 12, frame.height, () => {
+      drawSteps(pen, theme, this.axis, this.info, marks, plot);
+    });
+    drawByteAxis(pen, theme, this.bytes, plot);
+    drawEventAxis(pen, theme, this.axis, ticks, plot);
+    drawWindow(frame, minimap, this.overview, wishes.range);
+    pen.within(plot.x, marks.y, plot.width, frame.height, () => {
+      this.drawLimits(frame);
+      this.drawLife(frame, touches.life);
+      this.drawMarked(frame, touches.marked);
+      drawMarks(pen, theme, this.axis, this.info.marks, marks, plot);
+      this.outlineSelected(frame, wishes.selection);
+      this.drawCursor(frame, touches);
+    });
+  }
+
+  /** Pixel of the page for an amount of bytes. */
+  y(bytes: number): number {
+    return this.layout.plot.y + this.layout.plot.height - this.bytes(bytes);
+  }
+
+  bytesAt(y: number): number {
+    const { plot } = this.layout;
+    return unscale(this.bytes, plot.y + plot.height - y);
+  }
+
+  private bytesOf(wish: Wishes["bytes"]): Span {
+    if (wish !== "window") return wish ?? wholeBytes(this.info);
+    return { from: 0, to: Math.max(1, this.counters ? greatest(this.counters, "reserved") : 0) * 1.05 };
+  }
+
+  private gather(wishes: Wishes): void {
+    const { plot } = this.layout;
+    const { range } = wishes;
+    const { store } = this.tiles;
+    const { events, tiles } = this.info;
+    const level = levelFor(width(range) / plot.width, tiles.max_level);
+    const toX = (event: number) => (plot.x + this.axis.x(event)) * this.ratio;
+    const counters = piecesOf<CountersTile>(store, "counters", { kind: "counters" }, range, level, events);
+    this.tiles.refineClock(counters.map(({ tile }) => tile));
+    this.counters = columnsOf(counters, range, toX);
+    const picture = { kind: "bands", by: wishes.by } as const;
+    this.bands = columnsOf(piecesOf<BandsTile>(store, "bands", picture, range, level, events), range, toX);
+    this.best = highest(this.bands);
+    const root = store.find(picture, along(tiles.max_level, 0));
+    this.order = root ? stackOrder(root.tile as BandsTile) : [];
+    this.gatherPacked(wishes);
+  }
+
+  /** Takes packed tiles if all that the window needs are here, and none of them has too many blocks. */
+  private gatherPacked({ range, by, blocks }: Wishes): void {
+    const { store } = this.tiles;
+    this.packed = [];
+    this.tooMany = false;
+    if (!blocks || width(range) > MOST_PACKED_EVENTS) {
+      store.leave("packed");
+      this.tooMany = blocks;
+      return;
+    }
+    const picture = { kind: "packed", by } as const;
+    const level = Math.min(this.info.tiles.max_level, levelFor(width(range) / 1024, 4));
+    const places = tilesOf(range, level, this.info.events).map((i) => along(level, i));
+    store.want("packed", picture, places, []);
+    const pieces = places.flatMap((place) => {
+      const found = store.find(picture, place);
+      if (!found?.exact) return [];
+      const from = place.i * tileWidth(level);
+      return [
+        {
+          tile: found.tile as PackedTile,
+          from: Math.max(from, range.from),
+          to: Math.min(from + tileWidth(level), range.to),
+        },
+      ];
+    });
+    this.tooMany = pieces.some(({ tile }) => tile.tooMany);
+    if (!this.tooMany && pieces.length === places.length) this.packed = pieces;
+  }
+
+  private paintStack(frame: Frame, wishes: Wishes): void {
+    const { renderer, theme, ratio } = frame;
+    if (!this.bands || !this.counters) return;
+    const toY = (bytes: number) => this.y(bytes) * ratio;
+    const colour = groupColours(frame, this.info, wishes);
+    if (this.packed.length === 0) {
+      paintBands(renderer, this.bands, this.order, colour, toY);
+      return;
+    }
+    this.paintAllocated(frame, mix(theme.colour("--panel"), theme.colour("--group-other"), 0.35));
+    this.batch.clear();
+    const background = theme.colour("--panel");
+    const toX = (event: number) => (this.layout.plot.x + this.axis.x(event)) * ratio;
+    for (const piece of this.packed) addPacked(this.batch, piece, { toX, toY, colour, background, ratio });
+    renderer.rects(this.batch);
+  }
+
+  /** All that is allocated in one colour: it stays where blocks are too small to be drawn. */
+  private paintAllocated({ renderer, ratio }: Frame, colour: Colour): void {
+    const columns = this.counters!;
+    const low = new Float32Array(columns.count).fill(Math.round(this.y(0) * ratio));
+    const high = Float32Array.from({ length: columns.count }, (_, c) =>
+      Math.round(this.y(extremesAt(columns, c, "allocated").max) * ratio),
+    );
+    renderer.area({ count: columns.count, x: columns.x, low, high, colour });
+  }
+
+  private paintLines({ renderer, theme, ratio }: Frame, { lines }: Wishes): void {
+    const columns = this.counters;
+    if (!columns) return;
+    const toY = (bytes: number) => this.y(bytes) * ratio;
+    for (const name of lines) {
+      const colour = theme.colour(LINE_TOKENS[name]);
+      const thick = Math.max(1, Math.round((name === "reserved" ? 1.5 : 1) * ratio));
+      paintLine(renderer, columns, name, name === "allocated" ? withAlpha(colour, 0.55) : colour, thick, toY);
+    }
+  }
+
+  /** Capacity and limit, or a word at the upper edge where they lie beyond it. */
+  private drawLimits({ pen, theme }: Frame): void {
+    const { plot } = this.layout;
+    const right = plot.x + plot.width - 4;
+    let free = plot.y + 8;
+    for (const { bytes, words, token } of limitsOf(this.info)) {
+      const colour = theme.css(token);
+      const halo = theme.css("--panel");
+      const y = this.y(bytes);
+      if (y >= plot.y)
+        pen.line(plot.x, Math.round(y) + 0.5, plot.x + plot.width, Math.round(y) + 0.5, {
+          colour,
+          dash: [6, 4],
+        });
+      const text = y >= plot.y ? words : `↑ ${words}`;
+      const at = Math.max(free, y >= plot.y ? y + 9 : plot.y + 8);
+      if (at > plot.y + plot.height - 8) continue;
+      pen.text(text, right, at, { colour, halo, align: "right" });
+      free = at + 15;
+    }
+  }
+
+  private drawMarked({ pen, theme }: Frame, marked: Range | null): void {
+    if (!marked) return;
+    const { plot } = this.layout;
+    const left = plot.x + this.axis.x(marked.from);
+    const right = plot.x + this.axis.x(marked.to);
+    pen.box(left, plot.y, right - left, plot.height, theme.css("--accent").replace("/ 1)", "/ 0.14)"));
+    for (const x of [left, right])
+      pen.line(x, plot.y, x, plot.y + plot.height, { colour: theme.css("--accent"), dash: [4, 2] });
+  }
+
+  /** A bar over the plot from the selected block's allocation to its end. */
+  private drawLife({ pen, theme }: Frame, life: Range | null): void {
+    if (!life) return;
+    const { plot } = this.layout;
+    const left = plot.x + this.axis.x(life.from);
+    const right = Math.max(left + 2, plot.x + this.axis.x(life.to));
+    pen.box(left, plot.y, right - left, 3, theme.css("--accent"));
+    pen.box(left, plot.y, right - left, plot.height, theme.css("--accent").replace("/ 1)", "/ 0.07)"));
+  }
+
+  private outlineSelected({ pen, theme }: Frame, selection: Selection | null): void {
+    if (selection?.kind !== "block") return;
+    const { plot } = this.layout;
+    for (const piece of this.packed) {
+      traceBlock(piece, selection.block, (from, to, low, high) => {
+        const x = plot.x + this.axis.x(from);
+        const top = this.y(high);
+        const box = [x, top, plot.x + this.axis.x(to) - x, this.y(low) - top] as const;
+        pen.frame(...box, { colour: theme.css("--text"), width: 2 });
+      });
+    }
+  }
+
+  private drawCursor({ pen, theme }: Frame, { cursor, marks, pointer }: Touches): void {
+    const { plot, marks: row } = this.layout;
+    const bottom = plot.y + plot.height;
+    for (const event of marks) {
+      const x = plot.x + this.axis.x(event + 0.5);
+      pen.line(x, plot.y, x, bottom, { colour: theme.css("--accent"), dash: [1, 3] });
+      pen.shape([x - 5, row.y, x + 5, row.y, x, row.y + 7], theme.css("--accent"));
+    }
+    if (pointer)
+      pen.line(pointer.x, plot.y, pointer.x, bottom, { colour: theme.css("--text-quiet"), dash: [2, 2] });
+    const x = Math.round(plot.x + this.axis.x(cursor + 0.5)) + 0.5;
+    pen.line(x, plot.y - 4, x, bottom, { colour: theme.css("--accent"), width: 1.5 });
+    pen.shape([x - 4, plot.y - 5, x + 4, plot.y - 5, x, plot.y + 1], theme.css("--accent"));
+  }
+}
+
+/** Colours of groups, with those that are not selected dimmed. */
+function groupColours({ theme }: Frame, info: Device, { by, selection }: Wishes): (group: number) => Colour {
+  const plain = theme.groups(info.groupings.find((grouping) => grouping.by === by));
+  const chosen = selection?.kind === "group" && selection.by === by ? selection.group : null;
+  const site = selection?.kind === "site" && by === "site" ? selection.site : null;
+  const only = chosen ?? site;
+  if (only === null) return plain;
+  const panel = theme.colour("--panel");
+  return (group) => (group === only ? plain(group) : mix(panel, plain(group), DIMMED));
+}
+
+/** Lines that are not to be passed: a device's memory, and what the allocator was allowed. */
+function limitsOf(info: Device): { bytes: number; words: string; token: string }[] {
+  const limits: { bytes: number; words: string; token: string }[] = [];
+  if (info.capacity_bytes)
+    limits.push({
+      bytes: info.capacity_bytes,
+      words: `memory of the device ${formatBytes(info.capacity_bytes)}`,
+      token: "--text-quiet",
+    });
+  if (info.limit && info.limit.low_bytes > 0) {
+    const { kind, low_bytes, high_bytes } = info.limit;
+    const about =
+      high_bytes > low_bytes
+        ? `${formatBytes(low_bytes)} to ${formatBytes(high_bytes)}`
+        : high_bytes === 0
+          ? `at least ${formatBytes(low_bytes)}`
+          : formatBytes(low_bytes);
+    limits.push({ bytes: low_bytes, words: `limit (${kind.replaceAll("_", " ")}) ${about}`, token: "--bad" });
+  }
+  return limits.sort((a, b) => b.bytes - a.bytes);
+}
+
+/** From nothing to a little above the peak, or above a limit that is not far from it. */
+export function wholeBytes(info: Device): Span {
+  const peak = Math.max(1, info.peak.reserved_bytes, info.peak.allocated_bytes);
+  const near = limitsOf(info)
+    .map(({ bytes }) => bytes)
+    .filter((bytes) => bytes < 1.5 * peak);
+  return { from: 0, to: Math.max(peak, ...near) * 1.05 };
+}

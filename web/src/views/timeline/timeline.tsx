@@ -1,0 +1,161 @@
+// The timeline: what is allocated and reserved over events or time, by what it is for.
+
+import { type Signal, useComputed, useSignalEffect } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Float } from "../../draw/float.tsx";
+import { type Painter, Stage } from "../../draw/stage.tsx";
+import type { Grouping } from "../../source/api.ts";
+import type { App } from "../../state/app.ts";
+import { useActions, useApp, usePicture } from "../../state/hooks.ts";
+import type { OpenDevice, Range } from "../../state/viewer.ts";
+import { deviceTiles } from "../../tiles/shared.ts";
+import { formatBytes, formatCount } from "../../units/units.ts";
+import { motionActions } from "../motion.ts";
+import { useSelectedBlock } from "../selected.ts";
+import type { Hovered } from "./hover.ts";
+import { Legend } from "./legend.tsx";
+import { TimelinePicture, type Touches, type Wishes } from "./picture.ts";
+import { Pointing } from "./pointing.ts";
+import { TimelineState } from "./state.ts";
+import { TimelineToolbar } from "./toolbar.tsx";
+import { Tooltip } from "./tooltip.tsx";
+import "./timeline.css";
+
+export function Timeline() {
+  const device = useApp().device.value;
+  return device ? <TimelineOf key={`${device.ref.id}/${device.ref.dev}`} device={device} /> : null;
+}
+
+function TimelineOf({ device }: { device: OpenDevice }) {
+  const app = useApp();
+  const tiles = deviceTiles(device, app.source);
+  const view = useMemo(() => new TimelineState(), []);
+  const picture = useMemo(() => new TimelinePicture(device.info, tiles), [device, tiles]);
+  const pointing = useMemo(() => new Pointing(app, picture, view), [app, picture, view]);
+  const painter = useRef<Painter | null>(null);
+  const life = useLife(device);
+
+  useEffect(() => tiles.listen(() => painter.current?.repaint()), [tiles]);
+  useSignalEffect(() => {
+    for (const each of [app.range, app.axis, app.by, app.selection]) each.value;
+    for (const each of [view.bytes, view.lines, view.blocks]) each.value;
+    painter.current?.repaint();
+  });
+  useSignalEffect(() => {
+    for (const each of [app.cursor, app.marked, app.marks, view.pointer, life]) each.value;
+    view.show(picture, app.cursor.peek());
+    painter.current?.retouch();
+  });
+  useActions({
+    ...motionActions(app, () => shareOf(picture, view)),
+    "pan-up": () => view.panBytes(picture, 0.15),
+    "pan-down": () => view.panBytes(picture, -0.15),
+  });
+  usePicture({ name: "timeline", png: () => painter.current!.png(), svg: null });
+  return (
+    <section class="timeline">
+      <TimelineToolbar device={device} view={view} />
+      <div class="timeline-body">
+        <div class="picture">
+          <Stage
+            label={labelOf(device)}
+            describedBy="timeline-help"
+            paint={(frame) => {
+              picture.paint(frame, wishesOf(app, view));
+              view.show(picture, app.cursor.peek());
+              return tiles.store.settled;
+            }}
+            touch={(frame) => picture.touch(frame, wishesOf(app, view), touchesOf(app, view, life.peek()))}
+            gestures={pointing}
+            painter={painter}
+          />
+          <Float at={view.pointer}>
+            <Note device={device} hovered={view.hovered} />
+          </Float>
+          <Hint view={view} />
+          <p id="timeline-help" class="heard">
+            W and S zoom, A and D move, comma and full stop step by event, P goes to the peak. The table of
+            events holds the same numbers.
+          </p>
+        </div>
+        <LegendNow device={device} view={view} />
+      </div>
+    </section>
+  );
+}
+
+function wishesOf(app: App, view: TimelineState): Wishes {
+  return {
+    range: app.range.peek(),
+    axis: app.axis.peek(),
+    by: app.by.peek(),
+    bytes: view.bytes.peek(),
+    lines: view.lines.peek(),
+    blocks: view.blocks.peek(),
+    selection: app.selection.peek(),
+  };
+}
+
+function touchesOf(app: App, view: TimelineState, life: Range | null): Touches {
+  return {
+    cursor: app.cursor.peek(),
+    marked: app.marked.peek(),
+    marks: app.marks.peek(),
+    pointer: view.hovered.peek() && view.pointer.peek(),
+    life,
+  };
+}
+
+/** Where the pointer is, as a share of the window; the middle where it is elsewhere. */
+function shareOf(picture: TimelinePicture, view: TimelineState): number {
+  const { plot } = picture.layout;
+  const at = view.pointer.peek();
+  const share = at ? (at.x - plot.x) / plot.width : 0.5;
+  return share >= 0 && share <= 1 ? share : 0.5;
+}
+
+function labelOf({ info }: OpenDevice): string {
+  const { allocated_bytes, reserved_bytes, allocated_event } = info.peak;
+  return (
+    `Timeline of ${formatCount(info.events)} events: at most ${formatBytes(allocated_bytes)} allocated, ` +
+    `after event ${formatCount(allocated_event)}, and ${formatBytes(reserved_bytes)} reserved`
+  );
+}
+
+/** Events that the selected block lives, for the bar above the plot. */
+function useLife(device: OpenDevice): Signal<Range | null> {
+  const block = useSelectedBlock();
+  return useComputed(() => {
+    const detail = block.value;
+    if (!detail) return null;
+    return {
+      from: Math.max(0, detail.alloc_event),
+      to: detail.free_completed_event ?? detail.free_requested_event ?? device.info.events,
+    };
+  }) as Signal<Range | null>;
+}
+
+function Note({ device, hovered }: { device: OpenDevice; hovered: Signal<Hovered | null> }) {
+  const app = useApp();
+  const now = hovered.value;
+  if (!now) return null;
+  const { clock } = deviceTiles(device, app.source);
+  const grouping = groupingOf(device, app);
+  return <Tooltip info={device.info} clock={clock} grouping={grouping} hovered={now} />;
+}
+
+function groupingOf({ info }: OpenDevice, app: App): Grouping | undefined {
+  return info.groupings.find(({ by }) => by === app.by.value);
+}
+
+function LegendNow({ device, view }: { device: OpenDevice; view: TimelineState }) {
+  const grouping = groupingOf(device, useApp());
+  const slice = view.slice.value;
+  return grouping && slice ? <Legend grouping={grouping} slice={slice} /> : null;
+}
+
+/** Says why single blocks are not to be seen. */
+function Hint({ view }: { view: TimelineState }) {
+  if (!view.tooMany.value) return null;
+  return <p class="picture-hint">zoom in for single blocks</p>;
+}
