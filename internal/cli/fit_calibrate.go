@@ -88,7 +88,7 @@ func (c *calibrator) measure(ctx context.Context) (*fit.Profile, error) {
 			"name the Python that has PyTorch, as in: ullage fit --calibrate -- .venv/bin/python")
 	}
 	defer file.Close()
-	m, err := fit.ReadMeasurements(file, "the measurements")
+	m, err := fit.ReadMeasurements(file, "measured.jsonl")
 	if err != nil {
 		return nil, err
 	}

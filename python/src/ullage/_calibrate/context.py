@@ -10,8 +10,6 @@ from typing import Any, Callable
 
 from .driver import NVML, usage
 
-STEPS = ("init", "kernels", "cublas", "thread", "cudnn", "training")
-
 
 def main(run: str) -> None:
     """Prints a line for each step, and one for before the first."""
@@ -27,17 +25,17 @@ def main(run: str) -> None:
 
     if not torch.cuda.is_available():
         raise SystemExit(f"torch {torch.__version__} does not find the GPU that the driver has" + ("" if torch.version.cuda else ": it is a build without CUDA"))
-    print(json.dumps({"e": "torch", "torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "nccl": nccl_version(torch)}), flush=True)
-    for step in STEPS:
-        _STEPS[step](torch)
+    cudnn: Any = torch.backends.cudnn
+    print(json.dumps({"e": "torch", "torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": cudnn.version(), "nccl": nccl_version(torch)}), flush=True)
+    for step, begin in STEPS.items():
+        begin(torch)
         torch.cuda.synchronize()
         say(step, torch.cuda.memory_reserved())
 
 
 def nccl_version(torch: Any) -> str:
-    nccl: Any = getattr(torch.cuda, "nccl")
     try:
-        return ".".join(map(str, nccl.version()))
+        return ".".join(map(str, torch.cuda.nccl.version()))
     except Exception:  # a build without NCCL
         return ""
 
@@ -95,7 +93,7 @@ def training(torch: Any) -> None:
     loss.item()
 
 
-_STEPS: dict[str, Callable[[Any], None]] = {"init": init, "kernels": kernels, "cublas": product, "thread": thread, "cudnn": convolution, "training": training}
+STEPS: dict[str, Callable[[Any], None]] = {"init": init, "kernels": kernels, "cublas": product, "thread": thread, "cudnn": convolution, "training": training}
 
 if __name__ == "__main__":
     main(sys.argv[1])

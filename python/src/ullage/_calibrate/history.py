@@ -88,12 +88,11 @@ class Recorder:
         self._restart()
 
 
-def of_torch() -> Recorder:
-    """A recorder of the current CUDA device."""
+def of_torch(device: str) -> Recorder:
+    """A recorder of the current device of a type."""
     import torch
 
     memory: Any = torch.cuda.memory
-    device = torch.device("cuda", torch.cuda.current_device())
 
     def restart() -> None:
         memory._record_memory_history(None)
@@ -103,6 +102,6 @@ def of_torch() -> Recorder:
         torch.empty(MARK_BYTES, dtype=torch.uint8, device=device)
 
     def read() -> list[dict[str, Any]]:
-        return list(memory._snapshot()["device_traces"][device.index])
+        return list(memory._snapshot()["device_traces"][torch.cuda.current_device()])
 
     return Recorder(mark, read, restart)

@@ -38,7 +38,7 @@ def kept_bytes(window: Window) -> list[int]:
 
 def products(recorder: Recorder) -> None:
     """The workspaces that cuBLAS and cuBLASLt keep: for the first product, one with a bias, one on another stream; each twice."""
-    a, bias = torch.zeros(512, 512, device="cuda"), torch.zeros(512, device="cuda")
+    a, bias = torch.zeros(512, 512, device=operators.DEVICE), torch.zeros(512, device=operators.DEVICE)
     half = a.to(torch.float16)
     forms: list[tuple[str, Callable[[], Any]]] = [("mm", lambda: aten.mm(a, a)), ("half", lambda: aten.mm(half, half)), ("addmm", lambda: aten.addmm(bias, a, a))]
     for _ in range(2):
@@ -81,7 +81,7 @@ class Watch(_Mode):  # type: ignore[misc]
             outs: list[torch.Tensor] = []
             signature.tensors_in(result, outs)
             row = signature.describe(func, args, kwargs, outs)
-            at = {t.untyped_storage().data_ptr() for t in outs if t.is_cuda}
+            at = {t.untyped_storage().data_ptr() for t in outs if t.device.type == operators.DEVICE}
             return lambda window: say_call(group, row, at, window)
 
         return self.recorder.run(lambda: func(*args, **kwargs), receive)
@@ -136,8 +136,8 @@ class Convolution:
     def run(self, recorder: Recorder, mode: str, last: int, n: int, c: int, h: int, w: int, k: int, r: int, s: int, stride: int, pad: int, dilation: int, groups: int) -> None:
         torch.backends.cudnn.allow_tf32 = mode != "f32"
         layout: Any = torch.channels_last if last else torch.contiguous_format
-        x = torch.empty((n, c, h, w), dtype=DTYPES[mode], device="cuda", memory_format=layout)
-        weight = torch.empty((k, c // groups, r, s), dtype=DTYPES[mode], device="cuda", memory_format=layout)
+        x = torch.empty((n, c, h, w), dtype=DTYPES[mode], device=operators.DEVICE, memory_format=layout)
+        weight = torch.empty((k, c // groups, r, s), dtype=DTYPES[mode], device=operators.DEVICE, memory_format=layout)
         pads = [pad if q > 1 or r == s else 0 for q in (r, s)]  # a kernel of 1 in one direction has padding in the other
         args = ([stride, stride], pads, [dilation, dilation], False, [0, 0], groups)
         y = recorder.run(lambda: aten.convolution(x, weight, None, *args), self.receive(0))
@@ -181,7 +181,7 @@ def main(until: float) -> None:
     with open(os.path.join(os.environ["ULLAGE_CALIBRATE"], "config.json")) as file:
         config = json.load(file)
     torch.backends.cudnn.benchmark = False
-    recorder = of_torch()
+    recorder = of_torch(operators.DEVICE)
     products(recorder)
     other_operators(recorder, begin + OPERATORS_SHARE * (until - begin))
     convolutions(recorder, config["convolutions"], until)

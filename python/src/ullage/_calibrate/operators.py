@@ -18,6 +18,7 @@ GROUPS = {
     **dict.fromkeys(("_cudnn_rnn", "_cudnn_rnn_backward"), "recurrent"),
 }
 Case = Callable[[], Any]
+DEVICE = "cuda"
 
 
 def cases(torch: Any) -> Iterator[Case]:
@@ -34,7 +35,7 @@ def _gradients(torch: Any, run: Callable[..., Any], *inputs: Any) -> None:
 
 
 def _tensor(torch: Any, dtype: Any, *shape: int) -> Any:
-    return torch.zeros(shape, device="cuda", dtype=dtype, requires_grad=True)
+    return torch.zeros(shape, device=DEVICE, dtype=dtype, requires_grad=True)
 
 
 def attention(torch: Any) -> Iterator[Case]:
@@ -48,7 +49,7 @@ def attention(torch: Any) -> Iterator[Case]:
 
 def _attend(torch: Any, dtype: Any, batch: int, heads: int, key_heads: int, rows: int, width: int, masked: bool) -> None:
     query, key, value = (_tensor(torch, dtype, batch, h, rows, width) for h in (heads, key_heads, key_heads))
-    mask = torch.zeros(batch, 1, rows, rows, device="cuda", dtype=dtype) if masked else None
+    mask = torch.zeros(batch, 1, rows, rows, device=DEVICE, dtype=dtype) if masked else None
     more = {"enable_gqa": True} if key_heads != heads else {}
     _gradients(torch, lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, **more), query, key, value)
 
@@ -64,21 +65,21 @@ def sorting(torch: Any) -> Iterator[Case]:
 
 
 def _sort(torch: Any, n: int, dtype: Any) -> None:
-    torch.zeros(n, device="cuda", dtype=dtype).sort()
+    torch.zeros(n, device=DEVICE, dtype=dtype).sort()
 
 
 def _unique(torch: Any, n: int) -> None:
-    torch.randint(0, 5000, (n,), device="cuda").unique()
+    torch.randint(0, 5000, (n,), device=DEVICE).unique()
 
 
 def _embed(torch: Any, n: int, rows: int, width: int) -> None:
-    ids = torch.randint(0, rows, (n,), device="cuda")
+    ids = torch.randint(0, rows, (n,), device=DEVICE)
     _gradients(torch, lambda table: torch.nn.functional.embedding(ids, table), _tensor(torch, torch.float32, rows, width))
 
 
 def _put(torch: Any, n: int) -> None:
-    into, ids = torch.zeros(30000, 64, device="cuda"), torch.randint(0, 30000, (n,), device="cuda")
-    into.index_put_((ids,), torch.zeros(n, 64, device="cuda"), accumulate=True)
+    into, ids = torch.zeros(30000, 64, device=DEVICE), torch.randint(0, 30000, (n,), device=DEVICE)
+    into.index_put_((ids,), torch.zeros(n, 64, device=DEVICE), accumulate=True)
 
 
 def reductions(torch: Any) -> Iterator[Case]:
@@ -93,7 +94,7 @@ def reductions(torch: Any) -> Iterator[Case]:
 
 
 def _reduce(torch: Any, shape: tuple[int, ...], dtype: Any, function: Callable[[Any, Any], Any], dims: tuple[int, ...]) -> None:
-    function(torch.zeros(shape, device="cuda", dtype=dtype), dims)
+    function(torch.zeros(shape, device=DEVICE, dtype=dtype), dims)
 
 
 def norms(torch: Any) -> Iterator[Case]:
@@ -124,5 +125,5 @@ def recurrent(torch: Any) -> Iterator[Case]:
 
 
 def _recur(torch: Any, kind: str, rows: int, both: bool) -> None:
-    model = getattr(torch.nn, kind)(256, 256, 2, bidirectional=both).cuda()
+    model = getattr(torch.nn, kind)(256, 256, 2, bidirectional=both).to(DEVICE)
     _gradients(torch, lambda x, *weights: model(x)[0], _tensor(torch, torch.float32, rows, 32, 256), *model.parameters())

@@ -25,10 +25,10 @@ GRACE_SECONDS = 25.0  # after the time that the kernels were told, for what was 
 class Part:
     """A process that measures one thing. Its output is lines of JSON, its errors are kept for the reason."""
 
-    def __init__(self, folder: str, name: str, environ: dict[str, str], *arguments: str) -> None:
-        self.name, self._out = name, os.path.join(folder, f"{name}-{len(arguments) and arguments[0]}.out")
+    def __init__(self, folder: str, name: str, environ: dict[str, str], *arguments: str, command: Optional[list[str]] = None) -> None:
+        self.name, self._out = name, os.path.join(folder, "-".join([name, *arguments[:1]]) + ".out")
         self._stdout, self._stderr = open(self._out, "w"), open(self._out + ".err", "w")
-        command = [sys.executable, "-m", f"ullage._calibrate.{name}", *arguments]
+        command = command or [sys.executable, "-m", f"ullage._calibrate.{name}", *arguments]
         self._process = subprocess.Popen(command, stdout=self._stdout, stderr=self._stderr, stdin=subprocess.DEVNULL, env={**os.environ, **environ})
 
     def lines(self, seconds: float) -> list[dict[str, Any]]:
