@@ -84,12 +84,12 @@ func (g *Grouping) band(b *Bands, group uint32) (peak []int64, mean []float64) {
 }
 
 // Top returns the k groups that have the most allocated at any event of the recording,
-// the most first.
+// or before the first, the most first.
 func (g *Grouping) Top(k int) []uint32 { return top(g.Peak, k) }
 
 // top returns the numbers of the k highest values above 0, the highest first.
 func top(bytes []int64, k int) []uint32 {
-	var order []uint32
+	order := []uint32{}
 	for i, v := range bytes {
 		if v > 0 {
 			order = append(order, uint32(i))
@@ -121,6 +121,12 @@ func (g *Grouping) TopIn(from, to, k int) []uint32 {
 	if to-from <= rankEvents {
 		return top(g.peaksWithin(from, to), k)
 	}
+	return top(g.peaksOfParts(from, to), k)
+}
+
+// peaksOfParts returns what each of the largest groups has at the highest moment of
+// each part of a window, at most.
+func (g *Grouping) peaksOfParts(from, to int) []int64 {
 	edge := make([]int, rankParts+1)
 	for j := range edge {
 		edge[j] = from + (to-from)*j/rankParts
@@ -134,7 +140,7 @@ func (g *Grouping) TopIn(from, to, k int) []uint32 {
 			peaks[group] = max(peaks[group], cur.before(e+1).held)
 		}
 	}
-	return top(peaks, k)
+	return peaks
 }
 
 // peaksWithin returns the most that each group has after an event of [from, to).
@@ -144,19 +150,11 @@ func (g *Grouping) peaksWithin(from, to int) []int64 {
 		held[g.Of(int(b))] += g.d.TL.Life(int(b)).SizeBytes
 	}
 	peaks := slices.Clone(held)
-	for i := from + 1; i < to; i++ {
-		b := g.d.TL.BlockOf(i)
-		if b < 0 {
-			continue
-		}
-		switch l := g.d.TL.Life(b); i {
-		case l.Alloc:
-			k := g.Of(b)
-			held[k] += l.SizeBytes
-			peaks[k] = max(peaks[k], held[k])
-		case l.FreeRequested:
-			held[g.Of(b)] -= l.SizeBytes
-		}
-	}
+	g.d.eachChange(from+1, to, func(change uint32) {
+		k := g.Of(int(change >> 1))
+		_, bytes := g.d.change(change)
+		held[k] += bytes
+		peaks[k] = max(peaks[k], held[k])
+	})
 	return peaks
 }

@@ -18,7 +18,7 @@ func (c *Counters) Buckets(edge []int) *Buckets {
 		all := make([]int64, 3*n)
 		b.Min[s], b.Max[s], b.Last[s] = all[:n:n], all[n:2*n:2*n], all[2*n:]
 	}
-	if edge[n]-edge[0] <= walkEvents {
+	if edge[n]-edge[0] <= c.walkUpTo {
 		c.walk(b)
 		return b
 	}
@@ -70,7 +70,7 @@ func (c *Counters) peaks(b *Buckets) []int {
 	for j := range at {
 		at[j] = -1
 	}
-	if b.Edge[n]-b.Edge[0] <= walkEvents {
+	if b.Edge[n]-b.Edge[0] <= c.walkUpTo {
 		j := 0
 		c.tl.Walk(b.Edge[0], b.Edge[n], func(i int, now timeline.Totals) {
 			for i >= b.Edge[j+1] {

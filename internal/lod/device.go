@@ -17,7 +17,8 @@ type Device struct {
 	Blocks   *Map
 	Segments *Map // ids are ordinals in TL.Segments
 
-	moves []int32 // events that bring or return memory of the driver
+	moves []int32  // events that bring or return memory of the driver
+	lost  []uint32 // blocks that ended with their segment
 }
 
 // New makes the structures of a replayed device. It takes about 150 ns an event, on
@@ -34,7 +35,8 @@ func New(tl *timeline.Timeline) *Device {
 		var places []uint32
 		d.Lanes, places = layOut(tl)
 		d.Blocks = newMap(blockBoxes{tl, d.Lanes, places, d.Events}, d)
-		d.Blocks.smudges = newSmudges(d.Blocks)
+		d.Blocks.smudges = newSmudges(d.Blocks, cellSmudges)
+		d.lost = findLost(tl)
 		d.Segments = newMap(segmentBoxes{tl, d.Lanes, d.Events}, d)
 	})
 	wg.Wait()

@@ -1,9 +1,12 @@
 package lod
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 
 	"github.com/ullage-dev/ullage/internal/column"
+	"github.com/ullage-dev/ullage/internal/timeline"
 )
 
 // NoGroup stands for everything that is in none of the groups that were asked for.
@@ -14,7 +17,7 @@ const NoGroup = 1<<32 - 1
 // events, and running sums at every 32nd of them.
 type Grouping struct {
 	Groups int     // numbers of groups are below
-	Peak   []int64 // by group: the most bytes that it has allocated at any event
+	Peak   []int64 // by group: the most bytes that it has allocated at any event, or before the first
 
 	d       *Device
 	of      column.Column // by block
@@ -79,7 +82,7 @@ func (g *Grouping) count(of func(block int) uint32) {
 func (g *Grouping) fill() {
 	now := make([]sums, g.Groups)
 	next := append([]uint32(nil), g.first...)
-	g.d.eachChange(func(change uint32) {
+	put := func(change uint32) {
 		k := int(g.of.At(int(change >> 1)))
 		nth := next[k] - g.first[k]
 		event, bytes := g.d.change(change)
@@ -91,7 +94,11 @@ func (g *Grouping) fill() {
 		next[k]++
 		now[k].add(event, bytes)
 		g.Peak[k] = max(g.Peak[k], now[k].held)
-	})
+	}
+	for _, b := range g.d.LiveAt(-1) {
+		put(b << 1)
+	}
+	g.d.eachChange(0, g.d.Events, put)
 }
 
 func (s *sums) add(event int, bytes int64) {
@@ -113,17 +120,13 @@ func (d *Device) change(c uint32) (event int, bytes int64) {
 	return max(l.Alloc, 0), l.SizeBytes
 }
 
-// eachChange calls f for every allocation and every free of a block, in the order of
-// events.
-func (d *Device) eachChange(f func(change uint32)) {
+// eachChange calls f for every allocation and every free of a block that events
+// [from, to) make, in their order.
+func (d *Device) eachChange(from, to int, f func(change uint32)) {
 	tl := d.TL
-	for b := 0; b < tl.NumBlocks() && tl.Life(b).Alloc < 0; b++ {
-		if tl.Life(b).FreeRequested >= 0 {
-			f(uint32(b) << 1)
-		}
-	}
-	lost := d.lost()
-	for i := range d.Events {
+	k, _ := slices.BinarySearchFunc(d.lost, from, func(b uint32, from int) int { return cmp.Compare(tl.Life(int(b)).FreeRequested, from) })
+	lost := d.lost[k:]
+	for i := from; i < to; i++ {
 		for ; len(lost) > 0 && tl.Life(int(lost[0])).FreeRequested == i; lost = lost[1:] {
 			f(lost[0]<<1 | 1)
 		}
@@ -140,18 +143,16 @@ func (d *Device) eachChange(f func(change uint32)) {
 	}
 }
 
-// lost returns the blocks that ended with their segment, by the event at which they
+// findLost returns the blocks that ended with their segment, by the event at which they
 // did. Only recordings that do not fit together have any.
-func (d *Device) lost() (blocks []uint32) {
-	for b := range d.TL.NumBlocks() {
-		e := d.TL.Life(b).FreeRequested
-		if e >= 0 && e < d.Events && d.TL.BlockOf(e) != b {
+func findLost(tl *timeline.Timeline) (blocks []uint32) {
+	end := func(b uint32) int { return tl.Life(int(b)).FreeRequested }
+	for b := range tl.NumBlocks() {
+		if e := end(uint32(b)); e >= 0 && e != timeline.Never && tl.BlockOf(e) != b {
 			blocks = append(blocks, uint32(b))
 		}
 	}
-	sort.SliceStable(blocks, func(i, j int) bool {
-		return d.TL.Life(int(blocks[i])).FreeRequested < d.TL.Life(int(blocks[j])).FreeRequested
-	})
+	slices.SortStableFunc(blocks, func(a, b uint32) int { return cmp.Compare(end(a), end(b)) })
 	return blocks
 }
 

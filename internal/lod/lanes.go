@@ -101,7 +101,7 @@ func total(held []span, unit uint64) (n uint64) {
 	return n
 }
 
-// Of returns where the sizeBytes at addr stand, in units, rounded outwards, and false
+// Of returns where the sizeBytes at addr stand, in units, rounded outwards; false
 // where no lane holds them.
 func (l *Lanes) Of(addr uint64, sizeBytes int64) (place, size uint32, ok bool) {
 	i := sort.Search(len(l.List), func(i int) bool { return l.List[i].Addr > addr }) - 1

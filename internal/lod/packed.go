@@ -125,8 +125,12 @@ func (s *stack) remove(i, event int) {
 	}
 }
 
-// step adds a step, or changes the last if it is of the same event.
+// step adds a step, or changes the last if it is of the same event. A block that ends
+// at that event, with its segment, needs none.
 func (s *stack) step(i, event int, offset int64) {
+	if event >= s.blocks[i].End {
+		return
+	}
 	steps := s.blocks[i].Steps
 	if n := len(steps); n > 0 && steps[n-1].Event == event {
 		steps[n-1].OffsetBytes = offset

@@ -14,6 +14,7 @@ type smudges struct {
 	first       []uint32 // by cell: where its smudges begin; one more at the end
 	place, size []uint32
 	weight      []float32 // events that they were held within the cell, one after the other
+	atMost      int       // in a cell, from where on they are blurred
 }
 
 const (
@@ -37,23 +38,24 @@ func compareSmudges(a, b smudge) int {
 }
 
 // newSmudges makes all levels that a whole recording can be seen with.
-func newSmudges(m *Map) (all []smudges) {
+func newSmudges(m *Map, atMost int) (all []smudges) {
 	length := make([]uint8, m.index.len()) // class of each block; 0 for none
 	m.index.each(func(id uint32, l, _ int) { length[id] = uint8(l) })
 	var below *smudges
 	least := 0
 	for level := leastSmudgeLevel; m.events>>level > 0; level += smudgeSteps {
-		all = append(all, m.smudgesOf(level, below, func(id uint32) bool { return int(length[id]) > least && int(length[id]) <= level }))
+		s := smudges{level: level, first: []uint32{0}, atMost: atMost}
+		s.fill(m, below, func(id uint32) bool { return int(length[id]) > least && int(length[id]) <= level })
+		all = append(all, s)
 		below, least = &all[len(all)-1], level
 	}
 	return all
 }
 
-// smudgesOf makes a level from the one below, and from the blocks that are not in it.
-func (m *Map) smudgesOf(level int, below *smudges, pick func(id uint32) bool) smudges {
-	s := smudges{level: level, first: []uint32{0}}
+// fill makes a level from the one below, and from the blocks that are not in it.
+func (s *smudges) fill(m *Map, below *smudges, pick func(id uint32) bool) {
 	var now, next []smudge // of the current cell, and what blocks have in the one after it
-	id, width := uint32(0), 1<<level
+	id, width := uint32(0), 1<<s.level
 	for begin := 0; begin < m.events; begin += width {
 		end := begin + width
 		for ; int(id) < m.index.len(); id++ {
@@ -74,7 +76,6 @@ func (m *Map) smudgesOf(level int, below *smudges, pick func(id uint32) bool) sm
 		now, next = next, now[:0]
 	}
 	s.place, s.size, s.weight = slices.Clip(s.place), slices.Clip(s.size), slices.Clip(s.weight)
-	return s
 }
 
 // append adds the smudges of events [from, to) to list.
@@ -93,7 +94,7 @@ func (s *smudges) append(list []smudge, from, to int) []smudge {
 // close ends a cell that has all of list.
 func (s *smudges) close(list []smudge) {
 	list = merge(list)
-	for finer := 2; len(list) > cellSmudges && finer >= 0; finer-- {
+	for finer := 2; len(list) > s.atMost && finer >= 0; finer-- {
 		for i := range list {
 			list[i].blur(finer)
 		}

@@ -1,9 +1,15 @@
 package lod
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // TileBuckets is how many buckets a tile has along each axis.
 const TileBuckets = 512
+
+// MaxBuckets is how many buckets an answer has at most.
+const MaxBuckets = 4096
 
 // maxLevel bounds levels: 2^40 buckets wide is beyond every axis.
 const maxLevel = 40
@@ -13,11 +19,14 @@ const maxLevel = 40
 type Range struct {
 	Level int   // 0 … 40
 	First int64 // bucket
-	N     int   // how many
+	N     int   // how many; beyond MaxBuckets they are left out
 }
 
 // Tile returns the buckets of tile i of a level.
 func Tile(level int, i int64) Range {
+	if i < 0 || i > math.MaxInt64/TileBuckets {
+		return Range{}
+	}
 	return Range{Level: level, First: i * TileBuckets, N: TileBuckets}
 }
 
@@ -42,7 +51,7 @@ func (r Range) within(length int64) (Range, bool) {
 		return r, false
 	}
 	buckets := (length-1)>>r.Level + 1
-	r.N = int(min(int64(r.N), buckets-r.First))
+	r.N = int(min(int64(r.N), MaxBuckets, buckets-r.First))
 	return r, r.N > 0
 }
 
