@@ -222,20 +222,20 @@ func (p *page) tuneResults(v *Tuning) {
 	p.heading(head)
 	g := newGrid(">needs", ">reserved", ">allocated", ">frag", ">retries", ">calls", ">stall", "settings")
 	g.head = true
-	for _, i := range v.shown() {
+	for _, i := range v.Shown() {
 		g.row(resultRow(&v.Results[i])...)
 	}
 	p.grid(g)
-	if n := len(v.Results) - len(v.shown()); n > 0 {
+	if n := len(v.Results) - len(v.Shown()); n > 0 {
 		p.text(2, fmt.Sprintf("%d more were tried; --json has them all.", n))
 	}
 	p.text(2, "needs: the smallest limit under which the run lives. reserved, allocated: peaks in the room there is. frag: 1 - peak active / peak reserved. calls: of the driver, and their stall as measured on an idle H200; a cudaFree also waits for what is queued.")
 }
 
-// shown returns the results to print: those that were asked for; of a search the
+// Shown returns the places in Results of those to print: those that were asked for; of a search the
 // best with each set of options, the recorded settings and PyTorch's defaults. One that
 // changes nothing against a simpler one that is shown is left out.
-func (v *Tuning) shown() []int {
+func (v *Tuning) Shown() []int {
 	var list []int
 	families := map[string]bool{}
 	for i := range v.Results {
@@ -281,7 +281,7 @@ func resultRow(r *tune.Result) []string {
 // tuneDetails prints what a row of the table has no room for.
 func (p *page) tuneDetails(v *Tuning) {
 	var lines []string
-	for _, i := range v.shown() {
+	for _, i := range v.Shown() {
 		r := &v.Results[i]
 		if v.Advice != nil && r != v.Advice.Best && !r.Recorded {
 			continue

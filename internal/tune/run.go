@@ -45,6 +45,8 @@ type runner struct {
 	blocks []allocator.BlockID
 	out    Outcome
 	done   int // calls made
+
+	watch func(event int, reserved int64) // is told what is reserved after each call; may be nil
 }
 
 // run replays the program under cfg on dev.
@@ -59,6 +61,7 @@ func (r *runner) run(p *Program, cfg allocator.Config, dev allocator.Device, mod
 	if err := r.begin(mode); err != nil {
 		r.fail(-1, err)
 	} else {
+		r.tell(-1)
 		r.replay()
 	}
 	r.out.Stats = r.sim.Stats()
@@ -134,6 +137,14 @@ func (r *runner) replay() {
 			r.fail(int(o.event), err)
 			return
 		}
+		r.tell(int(o.event))
+	}
+}
+
+// tell tells the watch, where there is one, what is reserved after an event.
+func (r *runner) tell(event int) {
+	if r.watch != nil {
+		r.watch(event, r.sim.Stats().Reserved)
 	}
 }
 
