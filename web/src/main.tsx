@@ -1,4 +1,7 @@
-import { render } from "preact";
-import "./main.css";
+import "./shell/theme.css";
+import "./draw/palette.css";
+import "./shell/shell.css";
+import "./views/views.css";
+import { start } from "./shell/start.tsx";
 
-render(<main>ullage</main>, document.getElementById("app")!);
+void start(document.getElementById("app")!);

@@ -15,10 +15,10 @@ const CATEGORIES: Readonly<Record<string, number>> = {
   activations: 1,
   "optimizer state": 2,
   gradients: 3,
-  workspaces: 4,
+  workspaces: 7,
   inputs: 5,
   "KV cache": 6,
-  "graph pools": 7,
+  "graph pools": 10,
 };
 
 /** The custom property of a group's colour: "--group-3". id is the group's in the grouping. */

@@ -9,8 +9,7 @@ export function followTheme(choice: Signal<ThemeChoice>, theme: Signal<Theme>): 
   const apply = () => {
     const wanted = choice.peek();
     theme.value = wanted === "system" ? (dark.matches ? "dark" : "light") : wanted;
-    if (wanted === "system") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = wanted;
+    document.documentElement.dataset.theme = theme.value;
   };
   dark.addEventListener("change", apply);
   effect(() => {

@@ -8,10 +8,16 @@ const API = "api/v1/";
 /** A server that does not answer within this has gone: it is on the same machine. */
 const LOST_AFTER_MS = 3000;
 
+interface ErrorBody {
+  error?: { message?: string; at?: number; length?: number };
+}
+
 /** The message in the body of an answer that is an error; its status where there is none. */
 async function errorOf(response: Response): Promise<AnswerError> {
-  const body = (await response.json().catch(() => null)) as { error?: { message?: string } } | null;
-  return new AnswerError(response.status, body?.error?.message ?? `the server answered ${response.status}`);
+  const body = (await response.json().catch(() => null)) as ErrorBody | null;
+  const { message, at, length } = body?.error ?? {};
+  const place = at === undefined || length === undefined ? null : { at, length };
+  return new AnswerError(response.status, message ?? `the server answered ${response.status}`, place);
 }
 
 export class HTTPSource implements Source {

@@ -7,6 +7,8 @@ export class AnswerError extends Error {
   constructor(
     readonly status: number,
     message: string,
+    /** Of a query: where the word stands that was not understood, in UTF-16 units. */
+    readonly place: { readonly at: number; readonly length: number } | null = null,
   ) {
     super(message);
     this.name = "AnswerError";

@@ -52,6 +52,8 @@ export class App {
   readonly table = signal<TableName>("blocks");
   readonly sort = signal("");
   readonly live = signal(false);
+  /** Pictures are shown as lists. */
+  readonly twin = signal(false);
   readonly flame = signal<FlameState>(defaultState.flame);
   readonly vertical = signal<Range | null>(null);
   readonly other = signal<DeviceRef | null>(null);
@@ -234,6 +236,7 @@ const plainFields = [
   "table",
   "sort",
   "live",
+  "twin",
   "flame",
   "vertical",
   "other",

@@ -45,6 +45,8 @@ export interface AppState {
   sort: string;
   /** Tables show what is live at the cursor only. */
   live: boolean;
+  /** Pictures are shown as lists. */
+  twin: boolean;
   flame: FlameState;
   /** The map's vertical window, in bytes of its axis; null shows all. */
   vertical: Range | null;
@@ -70,6 +72,7 @@ export const defaultState: AppState = {
   table: "blocks",
   sort: "",
   live: false,
+  twin: false,
   flame: { invert: false, library: true, range: false, zoom: "" },
   vertical: null,
   other: null,
@@ -125,6 +128,7 @@ const codecs = [
   codec("t", "table", String, oneOf(["blocks", "sites", "segments", "events"])),
   codec("o", "sort", String, (text) => (/^-?\w+$/.test(text) ? text : undefined)),
   codec("l", "live", encodeFlag, (text) => text === "1"),
+  codec("p", "twin", encodeFlag, (text) => text === "1"),
   codec("f", "flame", encodeFlame, decodeFlame),
   codec("y", "vertical", encodeRange, decodeRange),
   codec("w", "other", encodeDevice, decodeDevice),

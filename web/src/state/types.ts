@@ -56,7 +56,7 @@ export interface Coverage {
 
 export interface MomentSegment extends Lane {
   stack_id: number;
-  spans: { offset: number[]; size: number[]; block: number[]; state: number[] };
+  spans: { offset: number[]; size: number[]; block: number[]; state: number[]; group: number[] };
 }
 
 export interface Moment {
@@ -79,6 +79,7 @@ export interface BlockDetail {
   category: string;
   confidence: string;
   site: string;
+  site_id: number;
   module: string;
   step: number | null;
   segment_address: string;
@@ -86,10 +87,23 @@ export interface BlockDetail {
   held_by: string[];
 }
 
+/** A row of the table of events, with its stack and the totals after it. */
 export interface EventDetail {
-  totals: Totals;
+  event: number;
+  time_us: number | null;
+  action: string;
+  address: string | null;
+  size_bytes: number | null;
+  stream: string | null;
+  pool: string | null;
+  block: number | null;
+  category: string | null;
+  site: string | null;
+  site_id: number | null;
+  module: string | null;
+  step: number | null;
   frames: Frame[];
-  [column: string]: unknown;
+  totals: Totals;
 }
 
 export interface FlameAnswer {
@@ -104,9 +118,21 @@ export type Cell = string | number | boolean | null;
 
 export type TableName = "blocks" | "sites" | "segments" | "events";
 
+export type ColumnType =
+  | "bytes"
+  | "count"
+  | "us"
+  | "rate"
+  | "event"
+  | "block"
+  | "site"
+  | "step"
+  | "address"
+  | "text";
+
 export interface TableColumn {
   name: string;
-  type: string;
+  type: ColumnType;
   title: string;
 }
 

@@ -1,0 +1,72 @@
+// The help: every key, from the table that the keys are looked up in.
+
+import { useEffect, useState } from "preact/hooks";
+import { useApp } from "../state/hooks.ts";
+import { chordName, type Hotkey, hotkeys, keyGroups } from "../state/keys.ts";
+import { Dialog } from "./dialog.tsx";
+import type { Settings } from "./settings.ts";
+import { Button, Tick } from "./ui.tsx";
+
+export const onMac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** The signs printed on the reader's keyboard, where the browser tells. */
+function useLayout(): ReadonlyMap<string, string> | undefined {
+  const [layout, setLayout] = useState<ReadonlyMap<string, string>>();
+  useEffect(() => {
+    const { keyboard } = navigator as { keyboard?: { getLayoutMap(): Promise<ReadonlyMap<string, string>> } };
+    keyboard?.getLayoutMap().then(setLayout, () => undefined);
+  }, []);
+  return layout;
+}
+
+export function Help({ settings }: { settings: Settings }) {
+  const app = useApp();
+  const layout = useLayout();
+  return (
+    <Dialog label="Keys and help" className="help">
+      <div class="section-head">
+        <h2>Keys</h2>
+        <Button label="Close (Esc)" onClick={() => (app.dialog.value = null)}>
+          Close
+        </Button>
+      </div>
+      <div class="help-groups">
+        {keyGroups.map((group) => (
+          <section key={group}>
+            <h3>{group}</h3>
+            <dl class="keys">
+              {hotkeys
+                .filter((hotkey) => hotkey.group === group)
+                .map((hotkey) => (
+                  <KeyRow key={hotkey.action} hotkey={hotkey} layout={layout} />
+                ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+      <p class="quiet">
+        Shift makes moving and zooming faster. With the pointer: the wheel scrolls, Ctrl and the wheel zoom at
+        the pointer, dragging marks a range, a click selects.
+      </p>
+      <Tick
+        label="Single letters are keys of this page"
+        checked={settings.letters.value === "on"}
+        onChange={(on) => (settings.letters.value = on ? "on" : "off")}
+        title="Switch off where a screen reader or speech input needs the letters"
+      />
+    </Dialog>
+  );
+}
+
+function KeyRow({ hotkey, layout }: { hotkey: Hotkey; layout: ReadonlyMap<string, string> | undefined }) {
+  return (
+    <div>
+      <dt>
+        {hotkey.chords.map((chord) => (
+          <kbd key={chordName(chord)}>{chordName(chord, onMac, layout)}</kbd>
+        ))}
+      </dt>
+      <dd>{hotkey.help}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,71 @@
+// Brings the page to life: its source, its state, the address that mirrors it, its keys and its theme.
+
+import { effect } from "@preact/signals";
+import { render } from "preact";
+import { openSource } from "../source/open.ts";
+import type { Source } from "../source/source.ts";
+import { App } from "../state/app.ts";
+import { listenToKeys } from "./keyboard.ts";
+import { Root } from "./root.tsx";
+import { loadSettings } from "./settings.ts";
+import { followTheme } from "./theme.ts";
+
+export async function start(page: HTMLElement): Promise<void> {
+  let source: Source;
+  try {
+    source = await openSource(document);
+  } catch (error) {
+    page.textContent = `The recording in this page could not be unpacked: ${(error as Error).message}`;
+    return;
+  }
+  const app = new App(source, location.hash);
+  const settings = loadSettings();
+  followTheme(settings.theme, app.theme);
+  followAddress(app);
+  followSession(app);
+  app.follow();
+  listenToKeys(app, () => settings.letters.peek() === "off");
+  render(<Root app={app} settings={settings} />, page);
+}
+
+function followSession(app: App): void {
+  let build: string | null = null;
+  app.source.progress(
+    (session) => {
+      // A page of one build does not speak with a server of another.
+      if (build !== null && session.build !== build) location.reload();
+      build = session.build;
+      app.session.value = session;
+    },
+    (lost) => {
+      app.lost.value = lost;
+    },
+  );
+}
+
+/** Browsers let an address be written a hundred times in half a minute, and no more. */
+const addressPauseMilliseconds = 350;
+
+/** Keeps the address and the state in step. A change of view or device is one step back in the history. */
+function followAddress(app: App): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let place = placeOf(app);
+  effect(() => {
+    const link = app.link.value;
+    clearTimeout(timer);
+    const now = placeOf(app);
+    if (now !== place) {
+      place = now;
+      history.pushState(null, "", link);
+    } else timer = setTimeout(() => history.replaceState(null, "", link), addressPauseMilliseconds);
+  });
+  addEventListener("hashchange", () => app.load(location.hash));
+  addEventListener("popstate", () => {
+    app.load(location.hash);
+    place = placeOf(app);
+  });
+}
+
+function placeOf(app: App): string {
+  return app.view.peek();
+}

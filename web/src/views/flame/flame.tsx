@@ -1,0 +1,120 @@
+// Flame view: what is live at the cursor, or was allocated within the marked range, by the calls that
+// allocated it. The picture hangs down from the outermost call; inverted, from the innermost.
+
+import { useSettled } from "../../shell/cursor.ts";
+import { Blank, Failure, Loading, Pick, Tick } from "../../shell/ui.tsx";
+import type { FlameState } from "../../state/hash.ts";
+import { useAnswer, useApp } from "../../state/hooks.ts";
+import { question } from "../../state/question.ts";
+import type { FlameAnswer } from "../../state/types.ts";
+import { formatBytes, formatCount, formatPlural } from "../../units/units.ts";
+import { FlameList } from "./list.tsx";
+import { FlamePicture } from "./picture.tsx";
+
+/** What the view asks for: one moment, or what was allocated within a range. */
+function useFlamePath(): string | null {
+  const app = useApp();
+  const { invert, library, range } = app.flame.value;
+  const marked = app.marked.value;
+  const event = useSettled(app.cursor.value, 120);
+  const span =
+    range && marked
+      ? { from: Math.max(0, Math.floor(marked.from)), to: Math.max(0, Math.floor(marked.to)) }
+      : { event };
+  return app.path(question("flame", { ...span, invert, library: library ? null : 0 }));
+}
+
+export function FlameView() {
+  const app = useApp();
+  const { value, error, loading } = useAnswer<FlameAnswer>(useFlamePath());
+  return (
+    <>
+      <FlameBar answer={value} />
+      {error && !loading ? (
+        <Failure what="The flame graph" error={error} />
+      ) : !value ? (
+        <Loading what="Adding up stacks" />
+      ) : value.nodes.parent.length === 0 ? (
+        <NothingLive />
+      ) : app.twin.value ? (
+        <FlameList answer={value} />
+      ) : (
+        <FlamePicture answer={value} />
+      )}
+    </>
+  );
+}
+
+function NothingLive() {
+  const app = useApp();
+  const ranged = app.flame.value.range && app.marked.value !== null;
+  return (
+    <Blank title={ranged ? "Nothing was allocated in the range" : "Nothing is allocated at the cursor"}>
+      Move the cursor in the timeline, or press P to go to the peak.
+    </Blank>
+  );
+}
+
+function FlameBar({ answer }: { answer: FlameAnswer | null }) {
+  const app = useApp();
+  const flame = app.flame.value;
+  const set = (change: Partial<FlameState>) => {
+    app.flame.value = { ...flame, zoom: "", ...change };
+  };
+  return (
+    <div class="toolbar">
+      <Pick
+        label="What is summed up"
+        value={flame.range && app.marked.value ? "range" : "event"}
+        options={[
+          ["event", "live at the cursor"],
+          ["range", "allocated in the range"],
+        ]}
+        onPick={(value) => {
+          if (value === "range" && !app.marked.value) app.marked.value = app.range.value;
+          set({ range: value === "range" });
+        }}
+      />
+      <Tick
+        label="inverted"
+        title="Begin with the innermost calls"
+        checked={flame.invert}
+        onChange={(invert) => set({ invert })}
+      />
+      <Tick label="library frames" checked={flame.library} onChange={(library) => set({ library })} />
+      <span class="spring" />
+      {answer && <FlameTotal answer={answer} />}
+      <TwinPick />
+    </div>
+  );
+}
+
+function FlameTotal({ answer }: { answer: FlameAnswer }) {
+  return (
+    <span>
+      <strong>{formatBytes(answer.total_bytes)}</strong>{" "}
+      <span class="quiet">
+        in {formatPlural(answer.blocks, "block", "blocks")}
+        {answer.left_out > 0 && `, ${formatCount(answer.left_out)} small calls within their callers`}
+      </span>
+    </span>
+  );
+}
+
+/** Each picture has a list that says the same. */
+export function TwinPick() {
+  const app = useApp();
+  return (
+    <Pick
+      label="Shown as"
+      value={app.twin.value ? "list" : "picture"}
+      options={[
+        ["picture", "picture"],
+        ["list", "list"],
+      ]}
+      onPick={(value) => {
+        app.twin.value = value === "list";
+      }}
+    />
+  );
+}

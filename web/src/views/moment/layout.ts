@@ -1,0 +1,203 @@
+// Where segments stand on the page of a moment, as on the page of a disk defragmenter: all at one scale, one
+// behind the other, a segment that is longer than a line goes on in the next.
+
+import type { MomentSegment } from "../../state/types.ts";
+
+/** Part of a segment in one line. */
+export interface Piece {
+  segment: number;
+  /** Bytes of the segment that it shows: from…to. */
+  from: number;
+  to: number;
+  x: number;
+  width: number;
+  /** The segment begins here, and its name stands above. */
+  first: boolean;
+}
+
+export interface Line {
+  y: number;
+  pieces: Piece[];
+}
+
+/** Segments of one pool, stream and size class, which serve the same requests. */
+export interface PoolHead {
+  y: number;
+  segments: number[];
+}
+
+export interface MomentLayout {
+  heads: PoolHead[];
+  lines: Line[];
+  height: number;
+  bytesPerPixel: number;
+}
+
+export const measures = {
+  head: 26,
+  name: 15,
+  bar: 20,
+  below: 7,
+  /** Between segments in one line. */
+  gap: 4,
+  margin: 12,
+  /** Above the first head. */
+  top: 4,
+} as const;
+
+const lineHeight = measures.name + measures.bar + measures.below;
+
+/** Names the segments that belong together, in the order in which they are shown. */
+export function poolsOf(segments: readonly MomentSegment[]): number[][] {
+  const pools = new Map<string, number[]>();
+  for (const [index, { pool, stream, small }] of segments.entries()) {
+    const key = `${small ? 1 : 0} ${pool} ${stream}`;
+    pools.set(key, [...(pools.get(key) ?? []), index]);
+  }
+  return [...pools.keys()].sort().map((key) => pools.get(key) ?? []);
+}
+
+export function layoutMoment(
+  segments: readonly MomentSegment[],
+  width: number,
+  bytesPerPixel: number,
+): MomentLayout {
+  const flow = new Flow(Math.max(1, width - 2 * measures.margin), bytesPerPixel);
+  const heads = poolsOf(segments).map((pool) => {
+    const y = flow.head();
+    for (const index of pool) flow.add(index, segments[index]?.size_bytes ?? 0);
+    return { y, segments: pool };
+  });
+  return { heads, lines: flow.lines, height: flow.end(), bytesPerPixel };
+}
+
+/** Puts pieces one behind the other into lines of a width. */
+class Flow {
+  readonly lines: Line[] = [];
+  private y: number = measures.top;
+  private x = 0;
+  private line: Line | null = null;
+
+  constructor(
+    private readonly width: number,
+    private readonly bytesPerPixel: number,
+  ) {}
+
+  head(): number {
+    this.breakLine();
+    const y = this.y;
+    this.y += measures.head;
+    return y;
+  }
+
+  add(segment: number, size: number): void {
+    const width = size / this.bytesPerPixel;
+    if (this.line && this.x + width > this.width) this.breakLine();
+    for (let from = 0; from < size; ) {
+      const line = this.line ?? this.newLine();
+      const to = Math.min(size, from + (this.width - this.x) * this.bytesPerPixel);
+      const drawn = (to - from) / this.bytesPerPixel;
+      line.pieces.push({ segment, from, to, x: measures.margin + this.x, width: drawn, first: from === 0 });
+      this.x += drawn + measures.gap;
+      if (to < size || this.x >= this.width) this.breakLine();
+      from = to;
+    }
+  }
+
+  end(): number {
+    this.breakLine();
+    return this.y + measures.margin;
+  }
+
+  private newLine(): Line {
+    this.line = { y: this.y, pieces: [] };
+    this.lines.push(this.line);
+    this.x = 0;
+    return this.line;
+  }
+
+  private breakLine(): void {
+    if (!this.line) return;
+    this.line = null;
+    this.x = 0;
+    this.y += lineHeight;
+  }
+}
+
+/** The finest scale, of powers of two, at which all segments are on the page without scrolling. */
+export function fittingScale(segments: readonly MomentSegment[], width: number, height: number): number {
+  let bytesPerPixel = 512;
+  while (layoutMoment(segments, width, bytesPerPixel).height > height && bytesPerPixel < 2 ** 40)
+    bytesPerPixel *= 2;
+  return bytesPerPixel;
+}
+
+/** The line at a height; the list is ascending. */
+export function lineAt(layout: MomentLayout, y: number): Line | null {
+  return layout.lines.find((line) => y >= line.y && y < line.y + lineHeight) ?? null;
+}
+
+/** The segment and the place within it at a point. */
+export function placeAt(
+  layout: MomentLayout,
+  x: number,
+  y: number,
+): { segment: number; offset: number } | null {
+  const piece = lineAt(layout, y)?.pieces.find((each) => x >= each.x && x < each.x + Math.max(1, each.width));
+  return piece ? { segment: piece.segment, offset: piece.from + (x - piece.x) * layout.bytesPerPixel } : null;
+}
+
+type Spans = MomentSegment["spans"];
+
+/** The span that holds a place within the segment; spans ascend without gaps. */
+export function spanAt(spans: Spans, offset: number): number {
+  let low = 0;
+  let high = spans.offset.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((spans.offset[middle] ?? 0) <= offset) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** What a segment holds, by state, and its largest free piece. */
+export interface Usage {
+  allocated: number;
+  pending: number;
+  free: number;
+  largestFree: number;
+  blocks: number;
+}
+
+export const states = { free: 0, allocated: 1, pending: 2 } as const;
+
+export function usageOf({ spans }: MomentSegment): Usage {
+  const usage: Usage = { allocated: 0, pending: 0, free: 0, largestFree: 0, blocks: 0 };
+  for (const [i, size] of spans.size.entries()) {
+    const state = spans.state[i];
+    if (state === states.free) {
+      usage.free += size;
+      usage.largestFree = Math.max(usage.largestFree, size);
+      continue;
+    }
+    usage.blocks++;
+    if (state === states.pending) usage.pending += size;
+    else usage.allocated += size;
+  }
+  return usage;
+}
+
+/** The usage of several segments together. */
+export function sumUsage(usages: readonly Usage[]): Usage {
+  return usages.reduce(
+    (sum, each) => ({
+      allocated: sum.allocated + each.allocated,
+      pending: sum.pending + each.pending,
+      free: sum.free + each.free,
+      largestFree: Math.max(sum.largestFree, each.largestFree),
+      blocks: sum.blocks + each.blocks,
+    }),
+    { allocated: 0, pending: 0, free: 0, largestFree: 0, blocks: 0 },
+  );
+}

@@ -1,0 +1,210 @@
+// The drawn page of a moment, and what the pointer and the keys do on it.
+
+import { useMemo, useState } from "preact/hooks";
+import { groupToken } from "../../draw/palette.ts";
+import { Surface, useSize, useTokens } from "../../paint/surface.tsx";
+import { Button } from "../../shell/ui.tsx";
+import type { App } from "../../state/app.ts";
+import { useActions, useAnswer, useApp } from "../../state/hooks.ts";
+import { question } from "../../state/question.ts";
+import type { MomentSegment, TableAnswer } from "../../state/types.ts";
+import { formatBytes, formatPlural } from "../../units/units.ts";
+import { fittingScale, layoutMoment, placeAt, spanAt, states } from "./layout.ts";
+import { type MomentColours, MomentPaint } from "./paint.ts";
+
+interface Props {
+  segments: readonly MomentSegment[];
+  event: number;
+}
+
+/** A span that the pointer or the keys have found. */
+interface Spot {
+  segment: number;
+  span: number;
+}
+
+export function MomentPicture({ segments, event }: Props) {
+  const app = useApp();
+  const { ref, size } = useSize<HTMLDivElement>();
+  const [scale, setScale] = useState<number | null>(null);
+  const [tip, setTip] = useState<(Spot & { x: number; y: number }) | null>(null);
+  const fitting = useMemo(
+    () => fittingScale(segments, size.width, size.height),
+    [segments, size.width, size.height],
+  );
+  const bytesPerPixel = scale ?? fitting;
+  const layout = useMemo(
+    () => layoutMoment(segments, size.width, bytesPerPixel),
+    [segments, size.width, bytesPerPixel],
+  );
+  const colours = useColours();
+  const found = useFound(event);
+  const zoom = (factor: number) => setScale(Math.max(16, Math.min(fitting * 16, bytesPerPixel * factor)));
+  useActions({ "zoom-in": () => zoom(0.5), "zoom-out": () => zoom(2), fit: () => setScale(null) });
+  useWalk(app, segments);
+  const spotAt = (mouse: MouseEvent): Spot | null => {
+    const corner = (mouse.currentTarget as HTMLElement).getBoundingClientRect();
+    const place = placeAt(layout, mouse.clientX - corner.left, mouse.clientY - corner.top);
+    const segment = place && segments[place.segment];
+    return segment ? { segment: place.segment, span: spanAt(segment.spans, place.offset) } : null;
+  };
+  const selection = app.selection.value;
+  return (
+    <>
+      <p class="scale quiet">
+        one pixel is {formatBytes(bytesPerPixel)}
+        <Button label="Zoom out (S)" onClick={() => zoom(2)}>
+          −
+        </Button>
+        <Button label="Zoom in (W)" onClick={() => zoom(0.5)}>
+          +
+        </Button>
+        <Button label="All at once (0)" onClick={() => setScale(null)}>
+          fit
+        </Button>
+      </p>
+      <div ref={ref} class="moment-scroll">
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: the arrows are keys of the page */}
+        <div
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: it is walked by arrows
+          tabIndex={0}
+          role="application"
+          aria-roledescription="map of segments"
+          aria-label={`${formatPlural(segments.length, "segment", "segments")} at event ${event}. Arrows walk through the blocks.`}
+          onClick={(mouse) => select(app, segments, spotAt(mouse))}
+          onMouseMove={(mouse) => {
+            const spot = spotAt(mouse);
+            setTip(spot && { ...spot, x: mouse.clientX, y: mouse.clientY });
+          }}
+          onMouseLeave={() => setTip(null)}
+        >
+          <Surface
+            name={`moment-e${event}`}
+            size={{ width: size.width, height: layout.height }}
+            paint={(painter, { width, height }) =>
+              new MomentPaint(painter, segments, colours, {
+                block: selection?.kind === "block" ? selection.block : null,
+                segment: selection?.kind === "segment" ? selection.address : null,
+                found,
+              }).page(layout, 0, height, width)
+            }
+          />
+        </div>
+      </div>
+      {tip && <Tip segments={segments} spot={tip} x={tip.x} y={tip.y} />}
+    </>
+  );
+}
+
+function useColours(): MomentColours {
+  const app = useApp();
+  const token = useTokens();
+  const grouping = app.device.value?.info.groupings.find(({ by }) => by === app.by.value);
+  const known = new Map<number, string>();
+  return {
+    token,
+    group: (id) => {
+      const colour = known.get(id) ?? token(groupToken(grouping, id));
+      known.set(id, colour);
+      return colour;
+    },
+  };
+}
+
+/** Blocks that the query finds at the event; the table answers with a thousand at most, the largest first. */
+function useFound(event: number): ReadonlySet<number> | null {
+  const app = useApp();
+  const query = app.query.value;
+  const path =
+    query && app.path(question("table/blocks", { count: 1000, event, q: query, sort: "-size_bytes" }));
+  const { value } = useAnswer<TableAnswer>(path || null);
+  return useMemo(
+    () => (query && value ? new Set(value.data.map((row) => Number(row[0]))) : null),
+    [query, value],
+  );
+}
+
+function select(app: App, segments: readonly MomentSegment[], spot: Spot | null): void {
+  const segment = spot && segments[spot.segment];
+  if (!segment) return;
+  const block = segment.spans.block[spot.span] ?? -1;
+  app.selection.value = block >= 0 ? { kind: "block", block } : { kind: "segment", address: segment.address };
+  app.say(spotWords(segments, spot));
+}
+
+/** Arrows to the sides go from block to block, up and down from segment to segment. */
+function useWalk(app: App, segments: readonly MomentSegment[]): void {
+  const spots = useMemo(() => blockSpots(segments), [segments]);
+  const move = (step: number) => {
+    const selection = app.selection.peek();
+    const at = spots.findIndex(
+      ({ segment, span }) =>
+        selection?.kind === "block" && segments[segment]?.spans.block[span] === selection.block,
+    );
+    select(app, segments, spots[at < 0 ? 0 : at + step] ?? null);
+  };
+  const moveSegment = (step: number) => {
+    const selection = app.selection.peek();
+    const at = segments.findIndex((segment) => segmentHolds(segment, selection));
+    const next = segments[at < 0 ? 0 : at + step];
+    if (!next) return;
+    app.selection.value = { kind: "segment", address: next.address };
+    app.say(`segment of ${formatBytes(next.size_bytes)} at ${next.address}`);
+  };
+  useActions({
+    "pan-left": () => move(-1),
+    "pan-right": () => move(1),
+    "pan-up": () => moveSegment(-1),
+    "pan-down": () => moveSegment(1),
+  });
+}
+
+function blockSpots(segments: readonly MomentSegment[]): Spot[] {
+  return segments.flatMap(({ spans }, segment) =>
+    spans.block.flatMap((block, span) => (block >= 0 ? [{ segment, span }] : [])),
+  );
+}
+
+function segmentHolds(segment: MomentSegment, selection: App["selection"]["value"]): boolean {
+  if (selection?.kind === "segment") return selection.address === segment.address;
+  return selection?.kind === "block" && segment.spans.block.includes(selection.block);
+}
+
+const stateWords: Record<number, string> = {
+  [states.free]: "free",
+  [states.allocated]: "allocated",
+  [states.pending]: "freed, still in use on a stream",
+};
+
+function spotWords(segments: readonly MomentSegment[], { segment, span }: Spot): string {
+  const spans = segments[segment]?.spans;
+  return `${formatBytes(spans?.size[span] ?? 0)} ${stateWords[spans?.state[span] ?? 0] ?? ""}`;
+}
+
+function Tip({
+  segments,
+  spot,
+  x,
+  y,
+}: {
+  segments: readonly MomentSegment[];
+  spot: Spot;
+  x: number;
+  y: number;
+}) {
+  const app = useApp();
+  const segment = segments[spot.segment];
+  if (!segment) return null;
+  const group = segment.spans.group[spot.span];
+  const grouping = app.device.value?.info.groupings.find(({ by }) => by === app.by.value);
+  const name = grouping?.groups.find(({ id }) => id === group)?.name;
+  return (
+    <div class="tip" style={{ left: `${x + 14}px`, top: `${y + 14}px` }}>
+      <strong>{spotWords(segments, spot)}</strong>
+      {name && <div>{name}</div>}
+      <div class="quiet">
+        in a segment of {formatBytes(segment.size_bytes)} at <code>{segment.address}</code>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,172 @@
+// A grid of any number of rows: only those in sight are in the page. One row is current; arrows move it,
+// Enter selects what it is about.
+
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useSize } from "../../paint/surface.tsx";
+import { Blank } from "../../shell/ui.tsx";
+import { useApp } from "../../state/hooks.ts";
+import type { TableAnswer } from "../../state/types.ts";
+import { HeadRow, Row } from "./row.tsx";
+import { type TableQuery, useRows } from "./rows.ts";
+import { selectRow } from "./select.ts";
+import {
+  afterWheel,
+  type Extent,
+  fittingRows,
+  revealing,
+  scrollHeight,
+  scrollTopOf,
+  topAt,
+  visibleRows,
+} from "./virtual.ts";
+
+export const rowHeight = 24;
+
+interface GridProps {
+  query: TableQuery;
+  head: (answer: TableAnswer | null) => ComponentChildren;
+  failed: (error: Error) => ComponentChildren;
+}
+
+export function Grid({ query, head, failed }: GridProps) {
+  const app = useApp();
+  const { ref, size } = useSize<HTMLDivElement>();
+  const [top, setTop] = useState(0);
+  const [current, setCurrent] = useState(0);
+  const [rows, setRows] = useState(0);
+  const extent: Extent = { rows, rowHeight, height: Math.max(0, size.height - rowHeight) };
+  const { first, end } = visibleRows(extent, top);
+  const found = useRows(query, first, Math.max(end, first + 1));
+  const matching = found.answer?.matching ?? rows;
+  useEffect(() => setRows(matching), [matching]);
+  const key = JSON.stringify(query);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another query begins at its first row
+  useEffect(() => {
+    setTop(0);
+    setCurrent(0);
+  }, [key]);
+  useScrollBar(ref, extent, top, setTop);
+  const go = (row: number) => {
+    const next = Math.max(0, Math.min(rows - 1, row));
+    setCurrent(next);
+    setTop(revealing(extent, top, next));
+  };
+  const choose = (row: number) => {
+    go(row);
+    selectRow(app, query.what, found.answer, found.row(row));
+  };
+  const columns = found.answer?.columns ?? [];
+  const ordinals = Array.from({ length: end - first }, (_, i) => first + i);
+  return (
+    <>
+      {head(found.answer)}
+      {found.error && failed(found.error)}
+      {found.answer && matching === 0 && !found.error && <NothingFound query={query} />}
+      <div
+        ref={ref}
+        class="grid"
+        role="grid"
+        aria-label={`Table of ${query.what}`}
+        aria-rowcount={rows + 1}
+        aria-colcount={columns.length}
+        aria-activedescendant={rows > 0 ? `row-${current}` : undefined}
+        tabIndex={0}
+        hidden={found.error !== null || (found.answer !== null && matching === 0)}
+        onKeyDown={(event) => {
+          const next = rowAfter(event, current, rows, fittingRows(extent));
+          if (next !== null) go(next);
+          else if (event.key === "Enter" && event.target === event.currentTarget) choose(current);
+          else return;
+          event.preventDefault();
+        }}
+      >
+        <div class="grid-room" style={{ height: `${scrollHeight(extent) + rowHeight}px` }}>
+          <div class="grid-rows" role="rowgroup">
+            <HeadRow query={query} columns={columns} />
+            {ordinals.map((index) => (
+              <Row
+                key={index}
+                index={index}
+                top={(index - top) * rowHeight}
+                cells={found.row(index)}
+                columns={columns}
+                current={index === current}
+                onPick={() => choose(index)}
+              />
+            ))}
+          </div>
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** The row that a key leads to; null where the key is none of the grid's. */
+export function rowAfter(
+  { key, ctrlKey, altKey, metaKey }: Pick<KeyboardEvent, "key" | "ctrlKey" | "altKey" | "metaKey">,
+  current: number,
+  rows: number,
+  page: number,
+): number | null {
+  if (ctrlKey || altKey || metaKey) return null;
+  const next: Record<string, number> = {
+    ArrowDown: current + 1,
+    ArrowUp: current - 1,
+    PageDown: current + page,
+    PageUp: current - page,
+    Home: 0,
+    End: rows - 1,
+  };
+  return next[key] ?? null;
+}
+
+/** Keeps the scroll bar and the first row in step, whichever of them is moved. */
+function useScrollBar(
+  ref: RefObject<HTMLDivElement | null>,
+  extent: Extent,
+  top: number,
+  setTop: (top: number) => void,
+): void {
+  const set = useRef(-1); // where the bar was put by us: its scroll event says nothing new
+  const latest = useRef({ extent, top });
+  latest.current = { extent, top };
+  useLayoutEffect(() => {
+    const element = ref.current;
+    const wanted = scrollTopOf(extent, top);
+    if (!element || Math.abs(element.scrollTop - wanted) < 1) return;
+    element.scrollTop = wanted;
+    set.current = element.scrollTop;
+  });
+  useEffect(() => {
+    const element = ref.current;
+    if (!element) return undefined;
+    const onScroll = () => {
+      if (Math.abs(element.scrollTop - set.current) < 1) return;
+      set.current = -1;
+      setTop(topAt(latest.current.extent, element.scrollTop));
+    };
+    const onWheel = (event: WheelEvent) => {
+      if (event.ctrlKey || event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) return;
+      event.preventDefault();
+      const pixels = event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? rowHeight : 1);
+      setTop(afterWheel(latest.current.extent, latest.current.top, pixels));
+    };
+    element.addEventListener("scroll", onScroll);
+    element.addEventListener("wheel", onWheel, { passive: false });
+    return () => {
+      element.removeEventListener("scroll", onScroll);
+      element.removeEventListener("wheel", onWheel);
+    };
+  }, [ref, setTop]);
+}
+
+function NothingFound({ query }: { query: TableQuery }) {
+  return (
+    <Blank title={`No ${query.what} ${query.q ? "match" : "here"}`}>
+      {query.q
+        ? "Change the words in the search box, or empty it with Escape."
+        : "Nothing of the kind is in the recording, or in the part that was chosen."}
+    </Blank>
+  );
+}

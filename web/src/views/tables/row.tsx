@@ -1,0 +1,106 @@
+// The head and the rows of the grid.
+
+import { cellText, isNumber } from "../../state/cells.ts";
+import { useApp } from "../../state/hooks.ts";
+import type { Cell, ColumnType, TableColumn } from "../../state/types.ts";
+import type { TableQuery } from "./rows.ts";
+
+/** Room for a column, in pixels: what its widest usual value needs. */
+const widths: Record<ColumnType, number> = {
+  bytes: 96,
+  count: 84,
+  us: 96,
+  rate: 84,
+  event: 96,
+  block: 84,
+  site: 72,
+  step: 60,
+  address: 128,
+  text: 150,
+};
+
+/** Columns of long texts. */
+const wide: Record<string, number> = { site: 360, module: 220, op: 200 };
+
+export function columnWidth({ name, type }: TableColumn): number {
+  return wide[name] ?? widths[type] ?? 120;
+}
+
+export function HeadRow({ query, columns }: { query: TableQuery; columns: readonly TableColumn[] }) {
+  return (
+    <div class="grid-row head" role="row" aria-rowindex={1}>
+      {columns.map((column) => (
+        <HeadCell key={column.name} query={query} column={column} />
+      ))}
+    </div>
+  );
+}
+
+function HeadCell({ query, column }: { query: TableQuery; column: TableColumn }) {
+  const app = useApp();
+  const { name, title, type } = column;
+  const falling = query.sort === `-${name}`;
+  const rising = query.sort === name;
+  const next = falling ? name : `-${name}`;
+  return (
+    <div
+      class={isNumber(type) ? "cell number" : "cell"}
+      role="columnheader"
+      aria-sort={falling ? "descending" : rising ? "ascending" : "none"}
+      style={{ width: `${columnWidth(column)}px` }}
+    >
+      <button
+        type="button"
+        title={`Sort by ${title}`}
+        onClick={() => {
+          app.sort.value = next;
+        }}
+      >
+        {title}
+        <span aria-hidden="true">{falling ? " ↓" : rising ? " ↑" : ""}</span>
+      </button>
+    </div>
+  );
+}
+
+interface RowProps {
+  index: number;
+  top: number;
+  cells: readonly Cell[] | null;
+  columns: readonly TableColumn[];
+  current: boolean;
+  onPick: () => void;
+}
+
+export function Row({ index, top, cells, columns, current, onPick }: RowProps) {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the grid, which holds the focus
+    <div
+      id={`row-${index}`}
+      class={current ? "grid-row current" : "grid-row"}
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={current}
+      style={{ transform: `translateY(${top}px)` }}
+      onClick={onPick}
+    >
+      {columns.map((column, i) => (
+        <BodyCell key={column.name} column={column} value={cells ? cells[i] : undefined} />
+      ))}
+    </div>
+  );
+}
+
+function BodyCell({ column, value }: { column: TableColumn; value: Cell | undefined }) {
+  const text = value === undefined ? "…" : cellText(column.type, value);
+  return (
+    <div
+      class={isNumber(column.type) ? "cell number" : "cell"}
+      role="gridcell"
+      style={{ width: `${columnWidth(column)}px` }}
+      title={text.length > 24 ? text : undefined}
+    >
+      {text}
+    </div>
+  );
+}

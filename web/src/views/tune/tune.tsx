@@ -1,0 +1,126 @@
+// Tune view: reserved memory under other allocator settings, over the same events.
+
+import { eventTicks } from "../../draw/axis.ts";
+import { Chart, type Level, type Line } from "../../paint/chart.tsx";
+import { copyText } from "../../shell/clipboard.ts";
+import { EventLink } from "../../shell/inspector/event.tsx";
+import { Blank, Button, Failure, Loading } from "../../shell/ui.tsx";
+import type { Device } from "../../source/api.ts";
+import { useAnswer, useApp } from "../../state/hooks.ts";
+import type { TuneAnswer, TuneRow } from "../../state/types.ts";
+import { formatBytes, formatBytesDelta, formatCount } from "../../units/units.ts";
+
+/** Lines beyond these would lie on each other; the table has them all. */
+const mostLines = 6;
+
+const dashes = ["", "7 3", "2 2", "9 3 2 3", "4 2", "1 3"] as const;
+
+export function TuneView() {
+  const app = useApp();
+  const { value, error } = useAnswer<TuneAnswer>(app.path("tune"));
+  const info = app.device.value?.info;
+  if (error) return <Failure what="The comparison of settings" error={error} />;
+  if (!value || !info) return <Loading what="Replaying the recording under other settings" />;
+  if (value.rows.length === 0)
+    return (
+      <Blank title="There is nothing to replay">
+        The recording has no allocations on this device, so no setting can change anything.
+      </Blank>
+    );
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <div class="stack" tabIndex={0}>
+      <Chart
+        name="tune"
+        label="Reserved memory under each setting. The left and right arrows move a cursor."
+        lines={linesOf(value)}
+        levels={levelsOf(info)}
+        from={0}
+        to={Math.max(1, info.events)}
+        ticks={eventTicks}
+        xText={(x) => `event ${formatCount(Math.round(x))}`}
+      />
+      <SettingTable rows={value.rows} />
+    </div>
+  );
+}
+
+function linesOf({ rows, curves, events }: TuneAnswer): Line[] {
+  return curves.slice(0, mostLines).map(({ conf, reserved }, index) => ({
+    name: rows.find((row) => row.conf === conf)?.label ?? conf,
+    color: `--group-${index}`,
+    dash: dashes[index] ?? "",
+    x: events,
+    y: reserved,
+  }));
+}
+
+function levelsOf(info: Device): Level[] {
+  const capacity = info.capacity_bytes === null ? [] : [{ name: "device", y: info.capacity_bytes }];
+  const limit = info.limit ? [{ name: `limit (${info.limit.kind})`, y: info.limit.low_bytes }] : [];
+  return [...capacity, ...limit];
+}
+
+function SettingTable({ rows }: { rows: readonly TuneRow[] }) {
+  const recorded = rows[0];
+  return (
+    <section class="padded">
+      <h2>Settings</h2>
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">setting</th>
+            <th scope="col" class="number">
+              peak reserved
+            </th>
+            <th scope="col" class="number">
+              against the first
+            </th>
+            <th scope="col">runs out</th>
+            <th scope="col">how sure</th>
+            <th scope="col">
+              <span class="heard">copy</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <SettingRow key={row.conf} row={row} base={recorded?.peak_reserved_bytes ?? 0} />
+          ))}
+        </tbody>
+      </table>
+      <p class="quiet">
+        Each setting is replayed through a simulation of PyTorch's allocator; <code>ullage tune</code>{" "}
+        searches for the best.
+      </p>
+    </section>
+  );
+}
+
+function SettingRow({ row, base }: { row: TuneRow; base: number }) {
+  const app = useApp();
+  const variable = `PYTORCH_CUDA_ALLOC_CONF=${row.conf}`;
+  return (
+    <tr>
+      <td>
+        {row.label}
+        {row.conf !== "" && row.conf !== row.label && <div class="mono quiet">{row.conf}</div>}
+      </td>
+      <td class="number">{formatBytes(row.peak_reserved_bytes)}</td>
+      <td class="number">{formatBytesDelta(row.peak_reserved_bytes - base)}</td>
+      <td>{row.runs_out === null ? <span class="quiet">never</span> : <EventLink event={row.runs_out} />}</td>
+      <td>{row.exact ? "exact" : `${formatBytes(row.low_bytes)} – ${formatBytes(row.high_bytes)}`}</td>
+      <td>
+        {row.conf !== "" && (
+          <Button
+            kind="link"
+            label={`Copy ${variable}`}
+            onClick={() => void copyText(app, variable, "setting")}
+          >
+            copy
+          </Button>
+        )}
+      </td>
+    </tr>
+  );
+}
