@@ -143,8 +143,9 @@ func (c *Counters) beforeGroup(g int) timeline.Totals {
 	return v.totals()
 }
 
-// At returns the counters after event i; -1 is before the first.
-func (c *Counters) At(i int) timeline.Totals { return c.before(min(i, c.n-1) + 1) }
+// At returns the counters after event i; -1 is before the first. What lies outside the
+// recording is taken for its nearest end.
+func (c *Counters) At(i int) timeline.Totals { return c.before(min(max(i, -1), c.n-1) + 1) }
 
 // nodes calls f for the fewest nodes, of levels up to top, that make up events [a, b),
 // in order, until f returns false.

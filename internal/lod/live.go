@@ -11,18 +11,18 @@ import (
 // LiveAt returns the blocks that are allocated after an event (-1: before the first),
 // in the order of their allocation.
 func (d *Device) LiveAt(event int) []uint32 {
-	return d.at(event, func(l timeline.Life) bool { return l.LiveAfter(event) })
+	return d.at(event, timeline.Life.LiveAfter)
 }
 
 // HeldAt is LiveAt with the blocks that are pending.
 func (d *Device) HeldAt(event int) []uint32 {
-	return d.at(event, func(l timeline.Life) bool { return l.HeldAfter(event) })
+	return d.at(event, timeline.Life.HeldAfter)
 }
 
-func (d *Device) at(event int, is func(timeline.Life) bool) (ids []uint32) {
-	if event < 0 { // those that were there before the first event come first
+func (d *Device) at(event int, is func(l timeline.Life, event int) bool) (ids []uint32) {
+	if event = min(max(event, -1), d.Events-1); event < 0 { // those that were there before the first event come first
 		for b := 0; b < d.TL.NumBlocks() && d.TL.Life(b).Alloc < 0; b++ {
-			if is(d.TL.Life(b)) {
+			if is(d.TL.Life(b), event) {
 				ids = append(ids, uint32(b))
 			}
 		}
@@ -31,7 +31,7 @@ func (d *Device) at(event int, is func(timeline.Life) bool) (ids []uint32) {
 	for length := range lengthClasses {
 		for size := range sizeClasses {
 			d.Blocks.index.class(length, size, everywhere(event, event+1), func(id uint32, _ box) {
-				if is(d.TL.Life(int(id))) {
+				if is(d.TL.Life(int(id)), event) {
 					ids = append(ids, id)
 				}
 			})
@@ -156,8 +156,8 @@ const (
 func (d *Device) Sort(ids []uint32, by Order, offset, limit int) []uint32 {
 	key := d.sortKey(by)
 	slices.SortStableFunc(ids, func(a, b uint32) int { return cmp.Compare(key(a), key(b)) })
-	offset = min(max(offset, 0), len(ids))
-	return ids[offset:min(offset+max(limit, 0), len(ids))]
+	ids = ids[min(max(offset, 0), len(ids)):]
+	return ids[:min(max(limit, 0), len(ids))]
 }
 
 // sortKey returns what rises along an order.

@@ -31,7 +31,7 @@ func (d *Device) PrevSegment(i int) int { return prev(d.moves, i) }
 // SegmentEvents returns the events of [from, to) that bring memory from the driver or
 // return some. The result is not to be changed.
 func (d *Device) SegmentEvents(from, to int) []int32 {
-	a, b := after(d.moves, from-1), after(d.moves, to-1)
+	a, b := after(d.moves, max(from, 0)-1), after(d.moves, max(to, 0)-1)
 	return d.moves[a:max(a, b)]
 }
 
@@ -50,7 +50,7 @@ func next[E int | int32](list []E, i, events int) int {
 
 // prev returns the last event of a rising list that is below i and in the recording.
 func prev[E int | int32](list []E, i int) int {
-	if k := after(list, i-1); k > 0 {
+	if k := after(list, max(i, 0)-1); k > 0 {
 		return max(int(list[k-1]), -1)
 	}
 	return -1
@@ -69,7 +69,7 @@ func (g *Grouping) NextOf(group uint32, i int) int {
 // PrevOf returns the last event before event i that does, or -1.
 func (g *Grouping) PrevOf(group uint32, i int) int {
 	changes := g.changesOf(group)
-	if k := g.afterChange(changes, i-1); k > 0 {
+	if k := g.afterChange(changes, max(i, 0)-1); k > 0 {
 		return g.eventOf(changes[k-1])
 	}
 	return -1

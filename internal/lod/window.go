@@ -30,10 +30,11 @@ func Tile(level int, i int64) Range {
 	return Range{Level: level, First: i * TileBuckets, N: TileBuckets}
 }
 
-// Fit returns the buckets that cover [from, to), as narrow as they can be without
-// being more than atMost.
+// Fit returns the buckets that cover [from, to), of which neither is above 2^40, as
+// narrow as they can be without being more than atMost.
 func Fit(from, to int64, atMost int) Range {
-	from, to = max(from, 0), max(to, from, 0)
+	from = min(max(from, 0), 1<<maxLevel)
+	to = min(max(to, from), 1<<maxLevel)
 	r := Range{Level: max(bits.Len64(uint64(to-from)/uint64(max(atMost, 1)))-1, 0)}
 	for {
 		r.First = from >> r.Level
