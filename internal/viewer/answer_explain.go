@@ -18,7 +18,7 @@ type ruleJSON struct {
 }
 
 func answerRule(_ *Device, q *query) (any, error) {
-	rule, err := rules.Get(q.part("rule"))
+	rule, err := rules.Get(q.part("family") + "/" + q.part("name"))
 	if unknown := new(rules.UnknownError); errors.As(err, &unknown) {
 		return nil, notFoundf("%v", err)
 	}

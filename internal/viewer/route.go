@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"net/http"
+	"strings"
 )
 
 // deviceAnswer answers a question about a device. What it returns goes out as JSON, or, if
@@ -19,7 +20,7 @@ func deviceAnswers() map[string]deviceAnswer {
 		"":                         answerDevice,
 		"/explain":                 answerExplain,
 		"/tile/{kind}/{level}/{i}": answerTile,
-		"/rule/{rule...}":          answerRule,
+		"/rule/{family}/{name}":    answerRule,
 	}
 }
 
@@ -48,9 +49,11 @@ func (s *Server) routes() *http.ServeMux {
 		s.reply(w, r, never, func(*query) (any, error) { return s.sessionJSON(), nil })
 	})
 	mux.HandleFunc(api+"progress", s.progress)
-	mux.HandleFunc(api, func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w, notFoundf("no question %.80q; docs/formats/view-api.md lists them", r.URL.Path))
-	})
+	for _, path := range []string{api, strings.TrimSuffix(api, "/")} { // the mux itself would send the second one to the first
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			s.refuse(w, notFoundf("no question %.80q; docs/formats/view-api.md lists them", r.URL.Path))
+		})
+	}
 	mux.HandleFunc("/", s.asset)
 	return mux
 }

@@ -1,0 +1,154 @@
+package viewer
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// small is a recording with a failed allocation, a retry before it, and little else.
+const small = "gpu/oom_checkerboard.pickle.xz"
+
+func TestSession(t *testing.T) {
+	golden(t, "session", answerTo(t, serve(t, small), "session"))
+}
+
+func TestSessionOfRanks(t *testing.T) {
+	s := serve(t, "recordings/ddp-rank0.pickle.xz", "recordings/ddp-rank1.pickle.xz")
+	got := answerJSON[sessionJSON](t, s, "session")
+	if got.Ranks == nil || len(got.Ranks.Rows) != 2 {
+		t.Errorf("ranks: %+v", got.Ranks)
+	}
+	for i, r := range got.Recordings {
+		if r.Rank == nil || *r.Rank != i || r.Index != i {
+			t.Errorf("recording %d: rank %v, index %d", i, r.Rank, r.Index)
+		}
+	}
+}
+
+func TestDevice(t *testing.T) {
+	s := serve(t, small)
+	golden(t, "device", answerTo(t, s, first(t, s)))
+}
+
+// gate is a file whose reading waits.
+type gate struct {
+	started chan struct{}
+	end     chan error
+}
+
+func newGate() gate { return gate{make(chan struct{}), make(chan error)} }
+
+func (g gate) file(name string) File {
+	return File{Name: name, Rank: -1, Read: func(ctx context.Context, note func(Stage, float64)) (*Read, error) {
+		note(Reading, 0.25)
+		close(g.started)
+		select {
+		case err := <-g.end:
+			return nil, err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}}
+}
+
+// TestLoading: two files are read at a time, others wait; one that is read can be looked at
+// while others are not, and one that cannot be read says why.
+func TestLoading(t *testing.T) {
+	a, b := newGate(), newGate()
+	s := newServer(t, testdata(small), a.file("a"), b.file("b"), testdata("gpu/no_stacks.pickle.xz"))
+	done := make(chan []error)
+	go func() { done <- s.Load(t.Context()) }()
+	<-a.started
+	<-b.started
+	session := answerJSON[sessionJSON](t, s, "session")
+	var states []Stage
+	for _, r := range session.Recordings {
+		states = append(states, r.State)
+	}
+	if want := []Stage{Ready, Reading, Reading, Waiting}; !slices.Equal(states, want) {
+		t.Errorf("states %v, want %v", states, want)
+	}
+	if p := session.Recordings[1].Progress; p != 0.25 {
+		t.Errorf("progress %v", p)
+	}
+	answerTo(t, s, first(t, s))
+	if r := ask(s, api+"rec/6e6f/0", nil); r.status != http.StatusConflict {
+		t.Errorf("a recording that may be among those being read: status %d", r.status)
+	}
+
+	a.end <- errors.New("a is not a recording")
+	b.end <- errors.New("b is not a recording")
+	errs := <-done
+	session = answerJSON[sessionJSON](t, s, "session")
+	if len(errs) != 2 || session.Recordings[1].State != Failed || *session.Recordings[1].Error != "a is not a recording" {
+		t.Errorf("errors %v, recording %+v", errs, session.Recordings[1])
+	}
+	if r := session.Recordings[3]; r.State != Ready {
+		t.Errorf("the last file: %+v", r)
+	}
+	if r := ask(s, api+"rec/6e6f/0", nil); r.status != http.StatusNotFound {
+		t.Errorf("a recording that is none of those read: status %d", r.status)
+	}
+}
+
+// TestChanged: a file that is another one by now is marked, and what was read stays.
+func TestChanged(t *testing.T) {
+	f := testdata(small)
+	changed := false
+	f.Changed = func() bool { return changed }
+	s := newServer(t, f)
+	if errs := s.Load(t.Context()); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, want := range []bool{false, true} {
+		changed = want
+		if got := answerJSON[sessionJSON](t, s, "session").Recordings[0].Changed; got != want {
+			t.Errorf("changed is %v, want %v", got, want)
+		}
+	}
+	answerTo(t, s, first(t, s))
+}
+
+// TestProgress: a page that waits is told of the beginning and of every change, and the
+// connection ends with the server.
+func TestProgress(t *testing.T) {
+	g := newGate()
+	s := newServer(t, g.file("a"))
+	ctx, cancel := context.WithCancel(t.Context())
+	l, err := Listen(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- s.Serve(ctx, l) }()
+	resp, err := http.Get("http://" + l.Addr().String() + api + "progress")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if kind := resp.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Errorf("Content-Type %q", kind)
+	}
+	messages := readMessages(resp.Body)
+	if m := <-messages; !strings.Contains(m, `"state":"waiting"`) {
+		t.Errorf("first message: %s", m)
+	}
+	go s.Load(ctx)
+	<-g.started
+	g.end <- errors.New("a is not a recording")
+	for m := range messages {
+		if strings.Contains(m, `"state":"failed"`) {
+			break
+		}
+	}
+	cancel()
+	for range messages { // ends when the connection does
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
