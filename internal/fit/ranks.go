@@ -17,6 +17,9 @@ type Ranks struct {
 type Communicator struct {
 	Ranks int
 	Name  string // "default_pg" for that of all ranks; "" where it has none
+
+	// How its ranks have talked: by collectives, and by messages from one to another.
+	Rings, Send, Receive bool
 }
 
 // Limits of a job.
@@ -29,9 +32,10 @@ const (
 func (rd *reader) ranks(kind string, line []byte) error {
 	var r struct {
 		Rank, World int
+		ID          int
 		Ranks       int
 		Backend     string
-		Name        string
+		Name, How   string
 		N           int64
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -49,7 +53,12 @@ func (rd *reader) ranks(kind string, line []byte) error {
 		if r.Ranks < 1 || r.Ranks > maxRanks || len(t.Ranks.Comms) >= maxCommunicators {
 			return fmt.Errorf("communicator %d with %d ranks", len(t.Ranks.Comms), r.Ranks)
 		}
-		t.Ranks.Comms = append(t.Ranks.Comms, Communicator{r.Ranks, r.Name})
+		t.Ranks.Comms = append(t.Ranks.Comms, Communicator{Ranks: r.Ranks, Name: r.Name})
+	case "talk":
+		if r.ID < 0 || r.ID >= len(t.Ranks.Comms) {
+			return fmt.Errorf("communicator %d of %d", r.ID, len(t.Ranks.Comms))
+		}
+		t.Ranks.Comms[r.ID].talk(r.How)
 	case "held":
 		if r.N < 0 || r.N > unbounded {
 			return fmt.Errorf("%d bytes held", r.N)
@@ -57,6 +66,18 @@ func (rd *reader) ranks(kind string, line []byte) error {
 		t.Ranks.HeldBytes = max(t.Ranks.HeldBytes, r.N)
 	}
 	return nil
+}
+
+// talk notes a way of talking; ways that this version does not know take nothing.
+func (c *Communicator) talk(how string) {
+	switch how {
+	case "rings":
+		c.Rings = true
+	case "send":
+		c.Send = true
+	case "receive":
+		c.Receive = true
+	}
 }
 
 // DeviceUse is the most that a traced process asks of one device.

@@ -18,7 +18,11 @@ func readText(t *testing.T, text string) (*Trace, error) {
 func TestRanksOfATrace(t *testing.T) {
 	trace, err := readText(t, metaLine+`{"e":"group","rank":3,"world":8,"backend":"nccl"}
 {"e":"comm","id":0,"ranks":8,"name":"default_pg"}
+{"e":"talk","id":0,"how":"rings"}
 {"e":"comm","id":1,"ranks":2}
+{"e":"talk","id":1,"how":"send"}
+{"e":"talk","id":1,"how":"receive"}
+{"e":"talk","id":1,"how":"by carrier pigeon"}
 {"e":"held","n":100}
 {"e":"held","n":40}
 {"e":"end","reason":"steps"}
@@ -27,7 +31,7 @@ func TestRanksOfATrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fmt.Sprint(trace.Meta.Rank, trace.Meta.World, trace.Ranks)
-	if want := "3 8 {true nccl [{8 default_pg} {2 }] 100}"; got != want {
+	if want := "3 8 {true nccl [{8 default_pg true false false} {2  false true true}] 100}"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -35,7 +39,7 @@ func TestRanksOfATrace(t *testing.T) {
 func TestRanksThatCannotBe(t *testing.T) {
 	for _, line := range []string{
 		`{"e":"group","rank":8,"world":8}`, `{"e":"group","rank":-1,"world":8}`, `{"e":"group","rank":0,"world":0}`, `{"e":"group","rank":0,"world":1073741824}`,
-		`{"e":"group","rank":"0"}`, `{"e":"comm","ranks":0}`, `{"e":"held","n":-1}`, `{"e":"held","n":9000000000000000000}`,
+		`{"e":"group","rank":"0"}`, `{"e":"comm","ranks":0}`, `{"e":"talk","id":0,"how":"rings"}`, `{"e":"talk","id":-1,"how":"send"}`, `{"e":"held","n":-1}`, `{"e":"held","n":9000000000000000000}`,
 	} {
 		if _, err := readText(t, metaLine+line+"\n"); err == nil || !strings.Contains(err.Error(), "job.trace:2:") {
 			t.Errorf("%s: %v", line, err)

@@ -142,7 +142,7 @@ func (rd *reader) row(line []byte) error {
 	case "end":
 		rd.t.End = new(End)
 		return json.Unmarshal(line, rd.t.End)
-	case "group", "comm", "held":
+	case "group", "comm", "talk", "held":
 		return rd.ranks(name, line)
 	case "remedy":
 		return rd.applied(line)

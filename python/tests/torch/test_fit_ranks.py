@@ -254,6 +254,7 @@ if not IS_OLD:
             said = [self.said.get(k) for k in ("part", "other", "backend")]
             self.assertEqual(said, [2, True, "cuda:nccl,cpu:gloo"])
             self.assertEqual([(c["id"], c["ranks"]) for c in of(self.job.traces[0], "comm")], [(0, 4), (1, 2)])
+            self.assertEqual({(c["id"], c["how"]) for c in of(self.job.traces[0], "talk")}, {(0, "rings"), (0, "send"), (0, "receive"), (1, "rings")})
 
         def test_cuda_is_the_current_gpu(self):
             self.assertEqual([self.said.get(k) for k in ("device", "moved")], [1, 1])

@@ -75,7 +75,8 @@ class Collectives:
         self.mode = mode
         self._held: list[HeldWork] = []
         self.unclaimed: list[Tensors] = []  # of calls of which only the future was taken
-        self._connected: set[str] = set()
+        self._connected: dict[str, int] = {}  # number of each group's communicator
+        self._ways: set[tuple[int, str]] = set()  # by which they have talked
         self._here = threading.local()
         self._pending: dict[int, Any] = {}  # inputs of functional collectives, by the output's storage
 
@@ -98,7 +99,7 @@ class Collectives:
             with self.mode:
                 temporary = rule.temporary(outputs, inputs, group)
             if any(is_on_gpu(t) for t in outputs + inputs):
-                self._connect(group)
+                self._talk(group, *_ways_of(func, outputs, inputs))
                 self.mode.note_call(func, args, kwargs)
             rule.values(self, outputs, inputs, args, group)
             del temporary
@@ -151,7 +152,7 @@ class Collectives:
     # --- functional collectives: their own rules for shapes make the outputs
 
     def _functional(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        self._connect(_resolve(args[-1]))
+        self._talk(_resolve(args[-1]), *_ways_of(func, [], []))
         out = self.mode.run(func, types, args, kwargs)
         if isinstance(out, FakeTensor):
             if func._schema.name not in _COPYING:
@@ -186,16 +187,21 @@ class Collectives:
 
     # --- communicators
 
-    def _connect(self, group: Any) -> None:
-        """Notes the first call on the GPU of a group: NCCL then takes its buffers."""
+    def connect(self, group: Any) -> int:
+        """Notes that NCCL makes a group's communicator: at its first call on the GPU, or before where it is bound to a device."""
         name = str(group.group_name)
         if name not in self._connected:
-            self._connected.add(name)
-            self.mode.trace.line("comm", id=len(self._connected) - 1, ranks=group.size(), name=group.group_desc or None)
+            self._connected[name] = len(self._connected)
+            self.mode.trace.line("comm", id=self._connected[name], ranks=group.size(), name=group.group_desc or None)
+        return self._connected[name]
 
-    def connect(self, group: Any) -> None:
-        """As a group does that is bound to a device from its start."""
-        self._connect(group)
+    def _talk(self, group: Any, *ways: str) -> None:
+        """Notes the first call of each kind of a group: NCCL then takes the buffers of its rings, or of messages from rank to rank."""
+        communicator = self.connect(group)
+        for how in ways:
+            if (communicator, how) not in self._ways:
+                self._ways.add((communicator, how))
+                self.mode.trace.line("talk", id=communicator, how=how)
 
     # --- values
 
@@ -217,6 +223,18 @@ class Collectives:
     def of(self, t: torch.Tensor) -> Optional[torch.Tensor]:
         """What a tensor holds, as one of the CPU, or None where that is not known."""
         return self.mode.known.of(t)
+
+
+def _ways_of(func: Any, outputs: Tensors, inputs: Tensors) -> tuple[str, ...]:
+    """How NCCL carries a call out: in rings (or trees) of all ranks, or by messages that this rank sends or receives."""
+    name = func._schema.name.split("::")[1].rstrip("_")
+    if name.startswith(("alltoall", "all_to_all")):
+        return "send", "receive"
+    if name == "send" or (name == "scatter" and inputs) or (name == "gather" and not outputs):
+        return ("send",)
+    if name in ("recv", "recv_any_source", "scatter", "gather"):
+        return ("receive",)
+    return ("rings",)
 
 
 def _flattened(value: Any) -> Tensors:
