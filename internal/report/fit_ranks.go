@@ -26,7 +26,10 @@ func (r *FitRank) others() []fit.DeviceUse {
 func (v *Fitting) ofRanks() string {
 	m := &v.Prediction.Job.Trace.Meta
 	switch {
-	case m.World < 2:
+	case m.World < 2 || !v.Prediction.Job.Trace.Ranks.Joined:
+		if n := len(v.Prediction.Job.Trace.DeviceUses()); n > 1 {
+			return fmt.Sprintf("GPU %d needs most of the %d that the program uses. ", v.Prediction.Job.Device, n)
+		}
 		return ""
 	case len(v.Ranks) < 2:
 		return fmt.Sprintf("Rank %d of %d. ", m.Rank, m.World)
@@ -36,7 +39,7 @@ func (v *Fitting) ofRanks() string {
 
 // fitRanks prints a row for each rank.
 func (p *page) fitRanks(v *Fitting) {
-	if v.Prediction.Job.Trace.Meta.World < 2 {
+	if t := v.Prediction.Job.Trace; t.Meta.World < 2 || !t.Ranks.Joined {
 		return
 	}
 	p.heading("Ranks")
@@ -99,8 +102,11 @@ type FitRankJSON struct {
 
 // CommunicatorJSON is a group of ranks that talk by NCCL.
 type CommunicatorJSON struct {
-	Ranks int    `json:"ranks"`
-	Name  string `json:"name"`
+	Ranks   int    `json:"ranks"`
+	Name    string `json:"name"`
+	Rings   bool   `json:"rings"`
+	Send    bool   `json:"send"`
+	Receive bool   `json:"receive"`
 }
 
 // DeviceUseJSON is the most that lived on a device at once.
@@ -121,7 +127,7 @@ func newFitRanks(v *Fitting) []FitRankJSON {
 			Communicators: []CommunicatorJSON{}, NCCLBytes: p.Job.Profile.Context.NCCL(p.Job.Used.NCCL), HeldBytes: t.Ranks.HeldBytes, OtherDevices: []DeviceUseJSON{},
 		}
 		for _, c := range t.Ranks.Comms {
-			row.Communicators = append(row.Communicators, CommunicatorJSON(c))
+			row.Communicators = append(row.Communicators, CommunicatorJSON{c.Ranks, c.Name, c.Rings, c.Send, c.Receive})
 		}
 		for _, u := range r.others() {
 			row.OtherDevices = append(row.OtherDevices, DeviceUseJSON{u.Device, u.PeakBytes})
