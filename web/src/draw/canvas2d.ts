@@ -23,6 +23,17 @@ export class Canvas2D implements Renderer {
     this.context.fillRect(0, 0, width, height);
   }
 
+  clip(box: Box | null): void {
+    if (!box) {
+      this.context.restore();
+      return;
+    }
+    this.context.save();
+    this.context.beginPath();
+    this.context.rect(box.x, box.y, box.width, box.height);
+    this.context.clip();
+  }
+
   rects(batch: Batch): void {
     let last: Colour | undefined;
     for (let i = 0; i < batch.count; i++) {

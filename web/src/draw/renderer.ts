@@ -76,6 +76,8 @@ export interface Renderer {
   readonly name: "canvas" | "webgl";
   /** Begins a frame of so many pixels, all of one colour. */
   begin(width: number, height: number, background: Colour): void;
+  /** From now on nothing is painted outside the box; null ends that. */
+  clip(box: Box | null): void;
   rects(batch: Batch): void;
   area(area: Area): void;
   /** Paints part from of the raster into the box, with sharp pixels; part is in pixels of the raster. */

@@ -54,7 +54,6 @@ export function Stage({ label, describedBy, paint, touch, gestures, painter }: S
   latest.current = { paint, touch, gestures };
   const choice = app.renderer.value;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a canvas keeps its kind of context, so another back end is another canvas.
   useEffect(() => {
     const loop = new Loop(base.current!, above.current!, probe.current!, choice, latest);
     painter.current = loop;
@@ -79,7 +78,6 @@ export function Stage({ label, describedBy, paint, touch, gestures, painter }: S
     <div class="stage">
       <span ref={probe} hidden />
       <canvas ref={base} key={choice} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the picture is moved by keys while it has the focus. */}
       <canvas
         ref={above}
         class="above"

@@ -94,6 +94,16 @@ export class WebGL2 implements Renderer {
     gl.clear(gl.COLOR_BUFFER_BIT);
   }
 
+  clip(box: Box | null): void {
+    const { gl } = this;
+    if (!box) {
+      gl.disable(gl.SCISSOR_TEST);
+      return;
+    }
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(box.x, this.height - box.y - box.height, box.width, box.height); // counted from below
+  }
+
   rects(batch: Batch): void {
     if (batch.count === 0) return;
     const { gl, programs } = this;

@@ -13,8 +13,8 @@ import { decodeTile, type Tile } from "./decode.ts";
 /** Requests on their way at once. Browsers open six connections to a server. */
 const IN_FLIGHT = 6;
 
-/** Half of what a page's JavaScript may hold in all. */
-const CACHE_BYTES = 48 << 20;
+/** A third of what a page may hold in all. */
+const CACHE_BYTES = 32 << 20;
 
 /** How long a tile that could not be fetched rests before it is asked for again. */
 const REST_MS = 3000;

@@ -31,7 +31,7 @@ export function Legend({ grouping, slice }: { grouping: Grouping; slice: Slice }
   const app = useApp();
   const rows = slice.groups.filter(({ group, bytes }) => group !== NONE || bytes > 0).reverse();
   return (
-    <section class="legend" aria-label={`Groups by ${grouping.by}`}>
+    <section class="stack-legend" aria-label={`Groups by ${grouping.by}`}>
       <h3>{slice.event < 0 ? "at the beginning" : `after event ${formatCount(slice.event)}`}</h3>
       <ul>
         {rows.map(({ group, bytes }) => (
@@ -44,7 +44,7 @@ export function Legend({ grouping, slice }: { grouping: Grouping; slice: Slice }
               onClick={() => toggleGroup(app, grouping, group)}
             >
               <span class="swatch" style={{ background: groupColor(grouping, group) }} />
-              <span class="legend-name">{groupName(grouping, group)}</span>
+              <span class="stack-name">{groupName(grouping, group)}</span>
               <span class={bytes === 0 ? "number quiet" : "number"}>{formatBytes(bytes)}</span>
             </button>
           </li>

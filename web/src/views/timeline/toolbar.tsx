@@ -24,10 +24,14 @@ const LINES: readonly (readonly [SeriesName, string])[] = [
 
 export function TimelineToolbar({ device, view }: { device: OpenDevice; view: TimelineState }) {
   const app = useApp();
-  const there = GROUPINGS.filter(([by]) => device.info.groupings.some((each) => each.by === by));
   return (
     <div class="toolbar">
-      <Menu label="Stack by" value={app.by.value} options={there} onPick={(by) => (app.by.value = by)} />
+      <Menu
+        label="Stack by"
+        value={app.by.value}
+        options={groupingsOf(device)}
+        onPick={(by) => (app.by.value = by)}
+      />
       {device.info.times && <AxisPick />}
       <span class="lines">
         {LINES.map(([name, title]) => (
@@ -59,6 +63,11 @@ export function TimelineToolbar({ device, view }: { device: OpenDevice; view: Ti
       <AsTable />
     </div>
   );
+}
+
+/** The groupings that a device has, with their names. */
+export function groupingsOf({ info }: OpenDevice): readonly (readonly [GroupBy, string])[] {
+  return GROUPINGS.filter(([by]) => info.groupings.some((each) => each.by === by));
 }
 
 export function AxisPick() {

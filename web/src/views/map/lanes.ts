@@ -1,0 +1,123 @@
+// The vertical axis of the map: ranges of addresses laid end to end, with the gaps between
+// them taken out.
+
+import { byteTicks } from "../../draw/axis.ts";
+import type { Scale } from "../../draw/camera.ts";
+import { lastAtMost } from "../../draw/clock.ts";
+import type { Theme } from "../../draw/palette.ts";
+import { fitted, type Pen } from "../../draw/pen.ts";
+import type { Box } from "../../draw/renderer.ts";
+import type { Lane } from "../../source/api.ts";
+import { formatBytes } from "../../units/units.ts";
+
+/** Heights in pixels from which on a lane has a rule, its address, and more of it. */
+const RULE_PX = 4;
+const ADDRESS_PX = 14;
+const DETAIL_PX = 30;
+
+export class Lanes {
+  private readonly offsets: Float64Array;
+
+  constructor(readonly list: readonly Lane[]) {
+    this.offsets = Float64Array.from(list, (lane) => lane.offset_bytes);
+  }
+
+  /** The lane at a place of the axis, in bytes; null beyond its ends. */
+  at(place: number): Lane | null {
+    const lane = this.list[lastAtMost(this.offsets, place)];
+    return lane && place < lane.offset_bytes + lane.size_bytes ? lane : null;
+  }
+
+  /** Lanes that a part of the axis meets. */
+  within(from: number, to: number): readonly Lane[] {
+    return this.list.slice(Math.max(0, lastAtMost(this.offsets, from)), lastAtMost(this.offsets, to) + 1);
+  }
+
+  /** The address at a place, as text; null beyond the ends. */
+  address(place: number): string | null {
+    const lane = this.at(place);
+    return lane && `0x${(BigInt(lane.address) + BigInt(Math.floor(place - lane.offset_bytes))).toString(16)}`;
+  }
+
+  /** The place of an address; null where no lane has it. */
+  place(address: string): number | null {
+    const wanted = BigInt(address);
+    const lane = this.list.find(
+      (each) => wanted >= BigInt(each.address) && wanted < BigInt(each.address) + BigInt(each.size_bytes),
+    );
+    return lane ? lane.offset_bytes + Number(wanted - BigInt(lane.address)) : null;
+  }
+}
+
+/** "small pool, stream 0x0": what is allocated in a lane. */
+export function laneWords(lane: Lane): string {
+  const pool = lane.pool === "" || lane.pool === "0.0" ? "" : `, private pool ${lane.pool}`;
+  const stream = lane.stream === "0x0" ? "" : `, stream ${lane.stream}`;
+  return `${lane.expandable ? "expandable, " : ""}${lane.small ? "small" : "large"} blocks${stream}${pool}`;
+}
+
+/** The custom property of the strip beside a lane, by what is allocated in it. */
+export function laneToken(lane: Lane): string {
+  if (lane.pool !== "" && lane.pool !== "0.0") return "--warn";
+  if (lane.stream !== "0x0") return "--accent";
+  return lane.small ? "--text-quiet" : "--control-line";
+}
+
+/** Names of lanes where there is room, else amounts along the axis, and rules between lanes. toY maps bytes to the page. */
+export function drawLanes(
+  pen: Pen,
+  theme: Theme,
+  lanes: Lanes,
+  scale: Scale,
+  gutter: Box,
+  plot: Box,
+  toY: (place: number) => number,
+): void {
+  const shown = lanes.within(scale.span.from, scale.span.to);
+  let named = false;
+  for (const lane of shown) {
+    const top = Math.max(plot.y, toY(lane.offset_bytes));
+    const bottom = Math.min(plot.y + plot.height, toY(lane.offset_bytes + lane.size_bytes));
+    if (bottom <= top) continue;
+    const gap = bottom - top >= RULE_PX ? 1 : 0;
+    pen.box(plot.x - 5, top + gap, 4, Math.max(0.5, bottom - top - gap), theme.css(laneToken(lane)));
+    if (gap > 0)
+      pen.line(plot.x, Math.round(top) + 0.5, plot.x + plot.width, Math.round(top) + 0.5, {
+        colour: theme.css("--line-strong"),
+      });
+    named = drawName(pen, theme, lane, gutter, top, bottom) || named;
+  }
+  if (!named) drawAmounts(pen, theme, scale, gutter, toY);
+}
+
+function drawName(pen: Pen, theme: Theme, lane: Lane, gutter: Box, top: number, bottom: number): boolean {
+  if (bottom - top < ADDRESS_PX) return false;
+  const right = gutter.width - 10;
+  const address = pen.measure(lane.address) < right - 2 ? lane.address : `…${lane.address.slice(-7)}`;
+  pen.text(address, right, top + 8, { colour: theme.css("--text"), align: "right" });
+  if (bottom - top >= DETAIL_PX) {
+    const words = fitted(pen, `${formatBytes(lane.size_bytes)}${lane.small ? ", small" : ""}`, right - 4);
+    pen.text(words, right, top + 22, { colour: theme.css("--text-quiet"), align: "right" });
+  }
+  return true;
+}
+
+/** How much lies above, in rounded amounts. */
+function drawAmounts(
+  pen: Pen,
+  theme: Theme,
+  scale: Scale,
+  gutter: Box,
+  toY: (place: number) => number,
+): void {
+  for (const { value, label } of byteTicks(scale.span, gutter.height)) {
+    const y = toY(value);
+    pen.line(gutter.width - 9, Math.round(y) + 0.5, gutter.width - 6, Math.round(y) + 0.5, {
+      colour: theme.css("--control-line"),
+    });
+    pen.text(label, gutter.width - 12, Math.min(gutter.y + gutter.height - 6, Math.max(gutter.y + 5, y)), {
+      colour: theme.css("--text-quiet"),
+      align: "right",
+    });
+  }
+}

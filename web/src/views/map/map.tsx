@@ -1,0 +1,160 @@
+// The map: which addresses were held when, so that fragmentation is seen.
+
+import { type ReadonlySignal, type Signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Float } from "../../draw/float.tsx";
+import { type Painter, Stage } from "../../draw/stage.tsx";
+import type { App } from "../../state/app.ts";
+import { useActions, useAnswer, useApp, usePicture } from "../../state/hooks.ts";
+import { question } from "../../state/question.ts";
+import type { BlockDetail, Moment } from "../../state/types.ts";
+import type { OpenDevice } from "../../state/viewer.ts";
+import { deviceTiles } from "../../tiles/shared.ts";
+import { formatBytes, formatCount } from "../../units/units.ts";
+import { fit, motionActions } from "../motion.ts";
+import { useSelectedBlock } from "../selected.ts";
+import type { Hovered } from "./hover.ts";
+import { type Framed, MapPicture, type MapWishes } from "./picture.ts";
+import { type Pins, pinsOf } from "./pins.ts";
+import { MapPointing } from "./pointing.ts";
+import { MapState } from "./state.ts";
+import { MapToolbar } from "./toolbar.tsx";
+import { MapTooltip } from "./tooltip.tsx";
+import "../timeline/timeline.css";
+
+export function MapView() {
+  const device = useApp().device.value;
+  return device ? <MapOf key={`${device.ref.id}/${device.ref.dev}`} device={device} /> : null;
+}
+
+function MapOf({ device }: { device: OpenDevice }) {
+  const app = useApp();
+  const tiles = deviceTiles(device, app.source);
+  const state = useMemo(() => new MapState(app), [app]);
+  const picture = useMemo(() => new MapPicture(device.info, tiles), [device, tiles]);
+  const pointing = useMemo(() => new MapPointing(app, picture, state), [app, picture, state]);
+  const painter = useRef<Painter | null>(null);
+  const selected = useSelectedBlock();
+  const pins = usePins(state);
+
+  useEffect(() => tiles.listen(() => painter.current?.repaint()), [tiles]);
+  useSignalEffect(() => {
+    for (const each of [app.range, app.axis, app.by, app.vertical, app.selection]) each.value;
+    painter.current?.repaint();
+  });
+  useSignalEffect(() => {
+    for (const each of [app.cursor, app.marked, state.pointer, selected, pins]) each.value;
+    painter.current?.retouch();
+  });
+  useActions({
+    ...motionActions(app, () => shareOf(picture, state)),
+    "pan-up": ({ fast }) => state.panPlaces(picture, fast ? -0.5 : -0.12),
+    "pan-down": ({ fast }) => state.panPlaces(picture, fast ? 0.5 : 0.12),
+    fit: () => {
+      fit(app);
+      app.vertical.value = null;
+    },
+  });
+  usePicture({ name: "map", png: () => painter.current!.png(), svg: null });
+  return (
+    <section class="map">
+      <MapToolbar device={device} state={state} pins={pins} />
+      <div class="map-body">
+        <div class="picture">
+          <Stage
+            label={labelOf(device)}
+            describedBy="map-help"
+            paint={(frame) => {
+              picture.paint(frame, wishesOf(app));
+              return tiles.store.settled;
+            }}
+            touch={(frame) =>
+              picture.touch(frame, wishesOf(app), {
+                cursor: app.cursor.peek(),
+                marked: app.marked.peek(),
+                pointer: state.hovered.peek() && state.pointer.peek(),
+                selected: framedBlock(picture, selected.peek()),
+                pins: framedPins(picture, pins.peek(), app.cursor.peek()),
+              })
+            }
+            gestures={pointing}
+            painter={painter}
+          />
+          <Float at={state.pointer}>
+            <Note device={device} hovered={state.hovered} />
+          </Float>
+          <p id="map-help" class="heard">
+            W and S zoom in time, A and D move, the arrows up and down move along the addresses. The tables of
+            blocks and segments hold the same numbers.
+          </p>
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function wishesOf(app: App): MapWishes {
+  return {
+    range: app.range.peek(),
+    axis: app.axis.peek(),
+    by: app.by.peek(),
+    vertical: app.vertical.peek(),
+    selection: app.selection.peek(),
+  };
+}
+
+function shareOf(picture: MapPicture, state: MapState): number {
+  const { plot } = picture.layout;
+  const at = state.pointer.peek();
+  const share = at ? (at.x - plot.x) / plot.width : 0.5;
+  return share >= 0 && share <= 1 ? share : 0.5;
+}
+
+function labelOf({ info }: OpenDevice): string {
+  return (
+    `Map of addresses over ${formatCount(info.events)} events: ${formatCount(info.lanes.length)} ranges of ` +
+    `${formatBytes(info.height_bytes)} in all`
+  );
+}
+
+/** The segments that are kept by few blocks, after the event at the cursor; null while they are not asked for. */
+function usePins(state: MapState): ReadonlySignal<Pins | null> {
+  const app = useApp();
+  const path = state.pins.value ? app.path(question("moment", { event: app.cursor.value })) : null;
+  const { value, loading } = useAnswer<Moment>(path);
+  const pins = useSignal<Pins | null>(null);
+  useEffect(() => {
+    if (!loading) pins.value = path !== null && value ? pinsOf(value) : null;
+  }, [pins, path, value, loading]);
+  return useComputed(() => pins.value);
+}
+
+function framedBlock(picture: MapPicture, block: BlockDetail | null): Framed | null {
+  const place = block && picture.lanes.place(block.address);
+  if (!block || place === null) return null;
+  const to = block.free_completed_event ?? picture.info.events;
+  return { from: Math.max(0, block.alloc_event), to, place, size: block.size_bytes };
+}
+
+/** Pins with the life that their rectangle has, else around the moment at which they were found. */
+function framedPins(picture: MapPicture, pins: Pins | null, event: number): Framed[] {
+  if (!pins) return [];
+  const lives = new Map<number, { from: number; to: number }>();
+  for (const { tile } of picture.blocks) {
+    for (let r = 0; r < tile.count; r++) lives.set(tile.id[r]!, { from: tile.start[r]!, to: tile.end[r]! });
+  }
+  return pins.pins.map(({ block, place, size }) => ({
+    ...(lives.get(block) ?? { from: event, to: event + 1 }),
+    place,
+    size,
+  }));
+}
+
+function Note({ device, hovered }: { device: OpenDevice; hovered: Signal<Hovered | null> }) {
+  const app = useApp();
+  const now = hovered.value;
+  if (!now) return null;
+  const { clock } = deviceTiles(device, app.source);
+  const grouping = device.info.groupings.find(({ by }) => by === app.by.value);
+  return <MapTooltip info={device.info} clock={clock} grouping={grouping} hovered={now} />;
+}
