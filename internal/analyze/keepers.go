@@ -328,3 +328,13 @@ func (k *KeptBy) cause() string {
 
 // suspended matches variables that are kept by what is to be gone on with, not by an error.
 var suspended = regexp.MustCompile(`^local '[^']*' of (async )?(generator|coroutine) `)
+
+// Keeper returns in a line what keeps block i at the end of the recording, and false where
+// the census does not tell.
+func (r *KeptReport) Keeper(i int) (string, bool) {
+	n, ok := r.of[i]
+	if !ok {
+		return "", false
+	}
+	return r.Keepers[n].Text, true
+}

@@ -72,6 +72,9 @@ func (d *viewed) read(ctx context.Context, note func(viewer.Stage, float64)) (*v
 		return nil, inputError(fileError(f.Path, err))
 	}
 	out.ID = d.id(sum)
+	if !d.v.f.redact && !a.readsOnce(f.Path) {
+		out.Argument = shellWord(f.Path)
+	}
 	return out, nil
 }
 

@@ -79,22 +79,22 @@ func (v *Tuning) verdict() string {
 	case tune.Rescue:
 		if best.Worst().Program.Died >= 0 {
 			return fmt.Sprintf("With %s the request that ended this run fits in %s, with %s to spare. What would have followed is not recorded.",
-				confName(best.Conf), units.FormatBytes(v.Tuner.Room.Bytes()), units.FormatBytes(v.Tuner.Room.Bytes()-best.PeakReserved()))
+				ConfName(best.Conf), units.FormatBytes(v.Tuner.Room.Bytes()), units.FormatBytes(v.Tuner.Room.Bytes()-best.PeakReserved()))
 		}
 		return fmt.Sprintf("With %s this run fits in %s, where the recorded settings run out of memory. It needs %s.",
-			confName(best.Conf), units.FormatBytes(v.Tuner.Room.Bytes()), units.FormatBytes(best.SmallestLimit()))
+			ConfName(best.Conf), units.FormatBytes(v.Tuner.Room.Bytes()), units.FormatBytes(best.SmallestLimit()))
 	case tune.Change:
-		text := fmt.Sprintf("With %s this run lives in %s; as recorded it needs %s.", confName(best.Conf), units.FormatBytes(best.SmallestLimit()), units.FormatBytes(was.SmallestLimit()))
+		text := fmt.Sprintf("With %s this run lives in %s; as recorded it needs %s.", ConfName(best.Conf), units.FormatBytes(best.SmallestLimit()), units.FormatBytes(was.SmallestLimit()))
 		if was.Retries() > best.Retries() {
 			text += fmt.Sprintf(" Retries in the room there is: %d instead of %d.", best.Retries(), was.Retries())
 		}
 		return text
 	case tune.Nothing:
 		return fmt.Sprintf("No settings make this run fit in %s. The least that it needs is %s, with %s.",
-			units.FormatBytes(v.Tuner.Room.Bytes()), units.FormatBytes(best.SmallestLimit()), confName(best.Conf))
+			units.FormatBytes(v.Tuner.Room.Bytes()), units.FormatBytes(best.SmallestLimit()), ConfName(best.Conf))
 	}
 	return fmt.Sprintf("Your settings are already best: %s. The run needs %s with them, and noticeably less with none of the others that were tried (%d).",
-		confName(was.Conf), units.FormatBytes(was.SmallestLimit()), len(v.Results)-1)
+		ConfName(was.Conf), units.FormatBytes(was.SmallestLimit()), len(v.Results)-1)
 }
 
 // comparison is the answer where settings were given.
@@ -102,17 +102,17 @@ func (v *Tuning) comparison() string {
 	var parts []string
 	for i := range v.Results {
 		r := &v.Results[i]
-		text := fmt.Sprintf("%s: reserves %s", capital(confName(r.Conf)), units.FormatBytes(r.PeakReserved()))
+		text := fmt.Sprintf("%s: reserves %s", capital(ConfName(r.Conf)), units.FormatBytes(r.PeakReserved()))
 		if f := r.Worst().Failed; f != nil {
-			text = fmt.Sprintf("%s: out of memory at e%d", capital(confName(r.Conf)), f.Event)
+			text = fmt.Sprintf("%s: out of memory at e%d", capital(ConfName(r.Conf)), f.Event)
 		}
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ") + "."
 }
 
-// confName is how a configuration is called in a sentence.
-func confName(conf string) string {
+// ConfName is how a configuration is called in a sentence.
+func ConfName(conf string) string {
 	if conf == "" {
 		return "PyTorch's defaults"
 	}
@@ -135,7 +135,7 @@ func (p *page) tuneInput(v *Tuning) {
 }
 
 func (v *Tuning) recordedText() string {
-	text := confName(v.Tuner.Recorded.Conf)
+	text := ConfName(v.Tuner.Recorded.Conf)
 	if !v.Tuner.AsSpelled {
 		text += " (what was in force at its end; the string it was started with says otherwise)"
 	}
@@ -262,7 +262,7 @@ func resultRow(r *tune.Result) []string {
 	if n := r.SmallestLimit(); n > 0 {
 		needs = units.FormatBytes(n)
 	}
-	conf := confName(r.Conf)
+	conf := ConfName(r.Conf)
 	if r.Recorded {
 		conf += " (as recorded)"
 	}
@@ -287,7 +287,7 @@ func (p *page) tuneDetails(v *Tuning) {
 			continue
 		}
 		for _, text := range v.details(r) {
-			lines = append(lines, fmt.Sprintf("- %s: %s.", confName(r.Conf), text))
+			lines = append(lines, fmt.Sprintf("- %s: %s.", ConfName(r.Conf), text))
 		}
 	}
 	if len(lines) == 0 {

@@ -78,7 +78,7 @@ var (
 		return t.in.Categories.Of(r.block).String()
 	}}
 	siteColumn   = column{Column{"site", "text", "site"}, needStack, (*Tables).siteKey, func(t *Tables, r *row) any { return t.in.Lines.Name(t.lineOf(r)) }}
-	siteIDColumn = column{Column{"site_id", "site", "site's number"}, needStack, func(t *Tables) func(*row) int64 { return func(r *row) int64 { return int64(t.lineOf(r)) } }, func(t *Tables, r *row) any { return t.lineOf(r) }}
+	siteIDColumn = column{Column{"site_id", "site", "site's number"}, needStack, func(t *Tables) func(*row) int64 { return func(r *row) int64 { return int64(t.in.SiteID(t.lineOf(r))) } }, func(t *Tables, r *row) any { return t.in.SiteID(t.lineOf(r)) }}
 	opColumn     = column{Column{"op", "text", "operator"}, needStack, (*Tables).opKey, func(t *Tables, r *row) any { return t.in.Sites.Op(r.stack) }}
 	moduleColumn = column{Column{"module", "text", "module"}, needStack, (*Tables).moduleKey, func(t *Tables, r *row) any { return t.in.Modules.Name(t.in.Modules.Of(r.stack, r.from)) }}
 	stepColumn   = column{Column{"step", "step", "step"}, 0, natural, func(t *Tables, r *row) any { return t.Step(r.from) }}

@@ -25,13 +25,16 @@ const (
 type Input struct {
 	TL         *timeline.Timeline
 	Sites      *analyze.Sites
-	Lines      *analyze.Places // by lines; a site's number in answers is its place here
+	Lines      *analyze.Places // what sites are
 	Modules    *analyze.Places
 	Categories *analyze.BlockCategories
 	Steps      analyze.Steps
 	Leaks      analyze.LeakReport
 	Died       int   // event of the failure that ended the run, or -1
 	CacheBytes int64 // for the order of rows of recent requests; 0 is 64 MiB
+
+	// SiteID is the number of a line in answers; nil: its place in Lines.
+	SiteID func(line int) int
 }
 
 // Tables answers requests about one device.
@@ -57,6 +60,9 @@ type Tables struct {
 func New(in Input) *Tables {
 	if in.CacheBytes <= 0 {
 		in.CacheBytes = 64 << 20
+	}
+	if in.SiteID == nil {
+		in.SiteID = func(line int) int { return line }
 	}
 	t := &Tables{in: in, tl: in.TL, stacks: newStacks(in.TL.Rec, in.Sites), orders: newOrderCache(in.CacheBytes), held: new(heldCache)}
 	t.lives = sync.OnceValue(func() *lives { return newLives(t.tl) })
@@ -141,6 +147,22 @@ func (t *Tables) values(columns []column, r *row) []any {
 	out := make([]any, len(columns))
 	for i := range columns {
 		out[i] = columns[i].value(t, r)
+	}
+	return out
+}
+
+// Row returns row id of a table, by the names of its columns: of blocks the number of a
+// block, of events an event, of segments the place in Timeline.Segments.
+func (t *Tables) Row(what What, id int) map[string]any {
+	src, err := t.source(what, scope{})
+	if err != nil {
+		return nil
+	}
+	r := row{id: id}
+	src.fill(&r)
+	out := make(map[string]any)
+	for _, c := range src.columns() {
+		out[c.Name] = c.value(t, &r)
 	}
 	return out
 }

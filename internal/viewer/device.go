@@ -16,6 +16,8 @@ type Device struct {
 	Dev  int    // place in the recording's list
 	File string // as it is called in the output
 
+	Argument string // see Read
+
 	Rec   *snapshot.Recording
 	TL    *timeline.Timeline
 	Sites *analyze.Sites
@@ -28,13 +30,16 @@ type Device struct {
 	categories func() *analyze.BlockCategories
 	groupings  func() []*Grouping
 	bands      [len(groupingNames)]func() *lod.Grouping
+	made       *made
 }
 
 // newDevices makes what the first picture of each device needs.
 func newDevices(read *Read, id string) []*Device {
 	var list []*Device
 	for i, x := range read.Devices {
-		list = append(list, newDevice(read.Rec, x, id, i))
+		d := newDevice(read.Rec, x, id, i)
+		d.Argument = read.Argument
+		list = append(list, d)
 	}
 	return list
 }
@@ -51,6 +56,7 @@ func newDevice(rec *snapshot.Recording, x Explained, id string, dev int) *Device
 			return d.LOD.Group(func(block int) uint32 { return uint32(g.Of(block)) })
 		})
 	}
+	d.made = newMade(d)
 	d.LOD = lod.New(d.TL)
 	return d
 }

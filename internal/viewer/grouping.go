@@ -11,7 +11,10 @@ import (
 )
 
 // groupingNames are the ways in which blocks are put into groups.
-var groupingNames = [...]string{"category", "module", "site", "stream"}
+var groupingNames = [...]string{"category", "module", siteGrouping: "site", "stream"}
+
+// siteGrouping is the place of the grouping by site.
+const siteGrouping = 2
 
 // Grouping puts every block of a device into a group. Groups are numbered from 0 in falling
 // order of the most that each held at once.
@@ -58,7 +61,7 @@ func (d *Device) Grouping(by string) *Grouping {
 // through all events, some 100 ns an event.
 func newGroupings(d *Device) []*Grouping {
 	tallies := []*tally{
-		tallyCategories(d), tallyStacks(d, d.Sites.Module), tallyStacks(d, d.Sites.Display), tallyStreams(d),
+		tallyCategories(d), tallyPlaces(d, d.made.modules()), tallyPlaces(d, d.made.lines()), tallyStreams(d),
 	}
 	followBlocks(d.TL, func(event, block int, bytes int64) {
 		for _, t := range tallies {
@@ -161,20 +164,14 @@ func tallyCategories(d *Device) *tally {
 	return &tally{key: func(b int) int { return int(of[b]) }, groups: n.groups}
 }
 
-// tallyStacks groups blocks by what name makes of the stacks that allocated them.
-func tallyStacks(d *Device, name func(snapshot.StackID) string) *tally {
-	n := newNames()
-	of := make([]int, d.Sites.Len())
-	for id := range of {
-		of[id] = n.of(name(snapshot.StackID(id)))
+// tallyPlaces groups blocks by the place in the code that allocated them, as explain's
+// holders are.
+func tallyPlaces(d *Device, p *analyze.Places) *tally {
+	t := &tally{groups: make([]tallied, p.Len()), key: func(b int) int { return p.OfBlock(d.TL, b) }}
+	for k := range t.groups {
+		t.groups[k].Group = Group{Name: p.Name(k), Event: -1}
 	}
-	return &tally{groups: n.groups, key: func(b int) int {
-		id := d.TL.Stack(b)
-		if int(id) >= len(of) { // a stack that the file does not have
-			id = 0
-		}
-		return of[id]
-	}}
+	return t
 }
 
 func tallyStreams(d *Device) *tally {

@@ -13,13 +13,17 @@ import (
 type statusError struct {
 	status  int
 	message string
+	place   *place // of the word of a query that it is about, or nil
 }
+
+// place is a part of a parameter, in UTF-16 units.
+type place struct{ at, length int }
 
 func (e *statusError) Error() string { return e.message }
 
 // statusErrorf is an error that the client is told with a status of 400 to 499.
 func statusErrorf(status int, format string, args ...any) error {
-	return &statusError{status, fmt.Sprintf(format, args...)}
+	return &statusError{status: status, message: fmt.Sprintf(format, args...)}
 }
 
 // badRequestf is an error about a value of the request.

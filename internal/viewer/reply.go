@@ -87,16 +87,21 @@ func takesGzip(r *http.Request) bool {
 type errorJSON struct {
 	Error struct {
 		Message string `json:"message"`
+		At      *int   `json:"at,omitempty"` // of a word of a query, in UTF-16 units
+		Length  *int   `json:"length,omitempty"`
 	} `json:"error"`
 }
 
 // refuse answers with an error: the client's, or else one of the program's own.
 func (s *Server) refuse(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
+	var v errorJSON
 	if e := new(statusError); errors.As(err, &e) {
 		status = e.status
+		if p := e.place; p != nil {
+			v.Error.At, v.Error.Length = &p.at, &p.length
+		}
 	}
-	var v errorJSON
 	v.Error.Message = err.Error()
 	body, jsonErr := encode(v)
 	if jsonErr != nil {

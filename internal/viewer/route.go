@@ -21,6 +21,13 @@ func deviceAnswers() map[string]deviceAnswer {
 		"/explain":                 answerExplain,
 		"/tile/{kind}/{level}/{i}": answerTile,
 		"/rule/{family}/{name}":    answerRule,
+		"/moment":                  answerMoment,
+		"/block/{block}":           answerBlock,
+		"/event/{event}":           answerEvent,
+		"/next":                    answerNext,
+		"/flame":                   answerFlame,
+		"/table/{what}":            answerTable,
+		"/tune":                    answerTune,
 	}
 }
 
@@ -29,7 +36,7 @@ type sessionAnswer func(s *session, q *query) (any, error)
 
 // sessionAnswers are the questions that name no one device in the path.
 func sessionAnswers() map[string]sessionAnswer {
-	return map[string]sessionAnswer{}
+	return map[string]sessionAnswer{"compare": answerCompare, "command": answerCommand}
 }
 
 const api = "/api/v1/"

@@ -28,6 +28,10 @@ type File struct {
 type Read struct {
 	Rec     *snapshot.Recording
 	ID      []byte // differs for whatever makes any answer differ
+
+	// Argument names the file in a command line, quoted; "" where no command can read it
+	// again, as from standard input.
+	Argument string
 	Devices []Explained
 }
 

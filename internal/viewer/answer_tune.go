@@ -1,0 +1,115 @@
+package viewer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/ullage-dev/ullage/internal/report"
+	"github.com/ullage-dev/ullage/internal/tune"
+)
+
+// tuneJSON is what the recorded program reserves under other settings.
+type tuneJSON struct {
+	Rows      []tuneRow   `json:"rows"` // as `ullage tune` prints them, the best first
+	Curves    []tuneCurve `json:"curves"`
+	Events    []int       `json:"events"`     // a point of a curve is the most up to this event, from the one before on
+	RoomBytes *int64      `json:"room_bytes"` // what may be reserved, as the recording shows it; null: no bound
+	Cannot    *string     `json:"cannot"`     // why there is nothing to replay, or null
+}
+
+type tuneRow struct {
+	Conf               string `json:"conf"`
+	Label              string `json:"label"`
+	Recorded           bool   `json:"recorded"` // the settings of the recording
+	PeakReservedBytes  int64  `json:"peak_reserved_bytes"`
+	SmallestLimitBytes *int64 `json:"smallest_limit_bytes"` // under which the run lives; null where it is not known
+	RunsOut            *int   `json:"runs_out"`             // event at which memory runs out; null: it does not
+	LowBytes           *int64 `json:"low_bytes"`            // of the peak, over orders of addresses; null: only one was tried
+	HighBytes          *int64 `json:"high_bytes"`
+	Exact              bool   `json:"exact"` // the same in all of them
+}
+
+type tuneCurve struct {
+	Conf     string  `json:"conf"`
+	Reserved []int64 `json:"reserved"` // 0 from where memory ran out on
+}
+
+// maxCurve is how many points a curve has.
+const maxCurve = 1024
+
+// tuning searches for settings, once for a device. Long recordings take minutes: whoever
+// asks waits a little, and is told to ask again.
+type tuning struct {
+	d    *Device
+	once sync.Once
+	done chan struct{}
+	out  *tuneJSON
+	err  error
+}
+
+func newTuning(d *Device) *tuning { return &tuning{d: d, done: make(chan struct{})} }
+
+// tunePatience is how long a question waits for the search; the server ends answers that
+// take 30 s.
+const tunePatience = 20 * time.Second
+
+// answerTune answers with the settings that tune compares.
+func answerTune(d *Device, _ *query) (any, error) {
+	t := d.made.tuning
+	t.once.Do(func() {
+		go func() {
+			defer close(t.done)
+			t.out, t.err = d.tune()
+		}()
+	})
+	select {
+	case <-t.done:
+		return t.out, t.err
+	case <-time.After(tunePatience):
+		return nil, statusErrorf(409, "the settings are still being tried; ask again")
+	}
+}
+
+// tune searches as `ullage tune` does without flags.
+func (d *Device) tune() (*tuneJSON, error) {
+	out := &tuneJSON{Rows: []tuneRow{}, Curves: []tuneCurve{}, Events: []int{}}
+	p, err := tune.Compile(d.TL, d.died())
+	if err != nil {
+		text := err.Error()
+		out.Cannot = &text
+		return out, nil
+	}
+	programs := []*tune.Program{p}
+	torch := tune.AssumeTorch(d.Rec)
+	v := report.Tuning{Torch: torch, Tuner: tune.New(torch.Version, programs, tune.RecordedRoom(programs), tune.Options{})}
+	v.Results = v.Tuner.Search()
+	advice := v.Tuner.Advise(v.Results)
+	v.Advice = &advice
+	out.RoomBytes = optional(v.Tuner.Room.Bytes())
+	out.Events = append(out.Events, tune.CurveEdges(p, maxCurve)...)
+	for _, i := range v.Shown() {
+		r := &v.Results[i]
+		out.Rows = append(out.Rows, newTuneRow(r))
+		out.Curves = append(out.Curves, tuneCurve{r.Conf, v.Tuner.Curve(p, &r.Setting, out.Events).Reserved})
+	}
+	return out, nil
+}
+
+func newTuneRow(r *tune.Result) tuneRow {
+	w := r.Worst()
+	row := tuneRow{
+		Conf: r.Conf, Label: report.ConfName(r.Conf), Recorded: r.Recorded,
+		PeakReservedBytes: w.PeakReserved, SmallestLimitBytes: optional(r.SmallestLimit()),
+	}
+	if r.Recorded {
+		row.Label += " (as recorded)"
+	}
+	if w.Failed != nil {
+		event := w.Failed.Event
+		row.RunsOut = &event
+	}
+	if s := w.Spread; s.Runs > 0 {
+		row.LowBytes, row.HighBytes, row.Exact = &s.Low, &s.High, s.Low == s.High
+	}
+	return row
+}

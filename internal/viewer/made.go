@@ -1,0 +1,54 @@
+package viewer
+
+import (
+	"sync"
+
+	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/table"
+)
+
+// made is what the answers in words and numbers need of a device, made on first use.
+type made struct {
+	lines   func() *analyze.Places
+	modules func() *analyze.Places
+	tables  func() *table.Tables
+	retries func() []int // events at which memory was given back to fit a request
+	tuning  *tuning
+}
+
+func newMade(d *Device) *made {
+	m := &made{tuning: newTuning(d)}
+	m.lines = sync.OnceValue(func() *analyze.Places { return analyze.NewLines(d.Sites) })
+	m.modules = sync.OnceValue(func() *analyze.Places { return analyze.NewModules(d.Sites) })
+	m.tables = sync.OnceValue(func() *table.Tables { return newTables(d) })
+	m.retries = sync.OnceValue(func() []int {
+		var events []int
+		for _, mark := range d.eventMarks() {
+			if mark.Kind == "retry" {
+				events = append(events, mark.Event)
+			}
+		}
+		return events
+	})
+	return m
+}
+
+func newTables(d *Device) *table.Tables {
+	in := table.Input{
+		TL: d.TL, Sites: d.Sites, Lines: d.made.lines(), Modules: d.made.modules(), Categories: d.Categories(),
+		Steps: d.X.Steps, Leaks: d.X.Leaks, Died: d.died(), SiteID: d.siteID,
+	}
+	return table.New(in)
+}
+
+// died is the event of the failure that ended the run, or -1.
+func (d *Device) died() int {
+	if f := d.X.OOMs.Fatal; f != nil {
+		return f.Event
+	}
+	return -1
+}
+
+// siteID returns the number of a line's group in the grouping by site: one number for a
+// site in all answers.
+func (d *Device) siteID(line int) int { return int(d.Grouping("site").number[line]) }
