@@ -21,7 +21,7 @@ import (
 
 // calibrateSeconds is what the measuring is given, of which the convolutions get what the rest
 // leaves: it is to be done in a minute, slow starts of Python included.
-const calibrateSeconds = 45
+const calibrateSeconds = 48
 
 // calibrationFlags are those that go with --calibrate, the global ones included.
 var calibrationFlags = []string{"calibrate", "gpu-index", "out", "json", "color", "quiet"}

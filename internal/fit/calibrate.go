@@ -84,7 +84,7 @@ func (s standIn) left(name, why string) CalibratedTerm {
 }
 
 // Steps of the context's measurement, as the companion names them, in order.
-var contextSteps = []string{"init", "kernels", "cublas", "thread", "cudnn", "training"}
+var contextSteps = []string{"init", "kernels", "bias", "cublas", "thread", "cudnn", "training"}
 
 // spreadLeast is how far the context of 111 training jobs was off on an H200, and noiseBytes
 // how far two measurements may differ without being called noisy.
@@ -115,9 +115,9 @@ func (m *Measurements) context(c *Context, stand standIn) []CalibratedTerm {
 		}
 	}
 	of := func(step string) int64 { return first[slices.Index(contextSteps, step)] }
-	c.CuBLASBytes = max(0, of("thread")-of("kernels"))
+	c.CuBLASBytes, c.CuBLASMoreBytes = max(0, of("cublas")-of("kernels")), max(0, of("thread")-of("cublas"))
 	c.CuDNNBytes = max(0, of("cudnn")-of("thread"))
-	c.BaseBytes = max(0, of("training")-c.CuBLASBytes-c.CuDNNBytes)
+	c.BaseBytes = max(0, of("training")-c.CuBLASBytes-c.CuBLASMoreBytes-c.CuDNNBytes)
 	c.SpreadBytes = max(spreadLeast, 2*difference)
 	t := CalibratedTerm{Name: "context", Origin: Measured, Noisy: difference > noiseBytes || !apart && m.shared()}
 	t.Text = contextText(first, apart, len(second) == len(first), difference)
@@ -288,6 +288,9 @@ func (m *Measurements) convTerm(out *ConvMeasurements, measured, planned int) Ca
 	}
 	t.Text = fmt.Sprintf("%d workspaces of %d layers in heuristic mode; there was time for %d of %d cases. Of %d that were measured on an H200 too, %d are the same: ",
 		measured, len(out.Rows), m.tried, planned, out.Compared, out.Equal)
+	if m.lost > 0 {
+		t.Text = fmt.Sprintf("%d cases were not found in the allocator's history. ", m.lost) + t.Text
+	}
 	switch {
 	case out.share() >= sameShare:
 		t.Text += "what was not measured here is taken from there"

@@ -46,8 +46,8 @@ var calibrationForms = []struct {
 }
 
 // CalibrationPlan is the convolutions to measure on a card, in the order in which they are
-// worth it: by how many models have the layer, times the worth of the form. Each layer that is
-// made for channels innermost is measured in no other layout.
+// worth it: by how many models have the layer, times the worth of the form. A layer that models
+// have with channels innermost is measured in no other layout for them.
 var CalibrationPlan = sync.OnceValue(func() []ConvCase {
 	type ranked struct {
 		ConvCase
@@ -66,9 +66,13 @@ var CalibrationPlan = sync.OnceValue(func() []ConvCase {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.worth, a.worth) })
-	plan := make([]ConvCase, len(all))
+	plan := make([]ConvCase, 0, len(all))
+	seen := make(map[ConvCase]bool, len(all))
 	for i := range all {
-		plan[i] = all[i].ConvCase
+		if c := all[i].ConvCase; !seen[c] {
+			seen[c] = true
+			plan = append(plan, c)
+		}
 	}
 	return plan
 })

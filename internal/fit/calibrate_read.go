@@ -22,7 +22,7 @@ type Measurements struct {
 	convs     map[int][3]int64
 	tried     int // convolutions of the plan that there was time for
 	left      []leftLine
-	lost      int
+	lost      int     // cases whose place in the allocator's history was not found
 	seconds   float64 // 0: the companion did not come to its end
 }
 
@@ -96,6 +96,9 @@ func ReadMeasurements(r io.Reader, name string) (*Measurements, error) {
 	n := 0
 	for lines.Scan() {
 		n++
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
 		if err := m.line(lines.Bytes()); err != nil {
 			return nil, &TraceError{name, n, err}
 		}
@@ -162,9 +165,9 @@ func (m *Measurements) count(kind string, line []byte) error {
 		}
 		m.convs[r.I] = r.Bytes
 	case "convolutions":
-		m.tried = r.Tried
+		m.tried += r.Tried
 	case "kernels":
-		m.lost = r.Lost
+		m.lost += r.Lost
 	case "end":
 		m.seconds = r.Seconds
 	}

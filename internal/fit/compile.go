@@ -38,8 +38,9 @@ type TermUse struct {
 
 // Libraries are those that a program loads; each takes memory outside of the allocator.
 type Libraries struct {
-	CuBLAS, CuDNN bool
-	NCCL          int // communicators
+	CuBLAS int // threads that use it; products with a bias vector are cuBLASLt's, which takes nothing
+	CuDNN  bool
+	NCCL   int // communicators
 }
 
 // jobOp is one call of the allocator.
@@ -111,6 +112,7 @@ type compiler struct {
 	fnIDs   map[string]int16
 
 	blas      map[blasKey]bool
+	products  map[uint8]bool // threads that ran a product of cuBLAS itself
 	blasBytes int64
 	ltBytes   int64
 
@@ -204,10 +206,7 @@ func (c *compiler) count(s *step) {
 	use := &c.job.Terms[s.term]
 	use.Requests++
 	use.Largest = max(use.Largest, s.bytes)
-	switch s.term {
-	case CuBLAS:
-		c.job.Used.CuBLAS = true
-	case Convolution, Recurrent:
+	if s.term == Convolution || s.term == Recurrent {
 		c.job.Used.CuDNN = true
 	}
 }

@@ -49,7 +49,7 @@ func Predict(j *Job, opt Options) (*Prediction, error) {
 	p.ContextBytes = c.Bytes(j.Used)
 	p.ProcessBytes = p.ContextBytes + p.Best.PeakReserved
 	p.SafeProcess = p.ContextBytes + c.SpreadBytes + p.Safe
-	p.Fits = j.Run(Room{Config: p.Config, DeviceBytes: j.Profile.RoomBytes(j.Used)})
+	p.Fits = j.Run(Room{Config: p.Config, DeviceBytes: max(1, j.Profile.RoomBytes(j.Used))}) // 0 is no bound
 	return p, nil
 }
 
@@ -168,7 +168,7 @@ func (c *Card) Lives() bool { return c.Run.Failed == nil }
 // own needs are those of each card, but the kernels are those that the traced card has.
 func (p *Prediction) Cards() ([]Card, error) {
 	var out []Card
-	for _, card := range Profiles() {
+	for _, card := range p.Job.Profile.among(Profiles()) {
 		j := p.Job
 		if card.Name != j.Profile.Name {
 			var err error
@@ -177,7 +177,7 @@ func (p *Prediction) Cards() ([]Card, error) {
 			}
 		}
 		room := card.RoomBytes(j.Used)
-		c := Card{Profile: card, Room: room, Run: j.Run(Room{Config: p.Config, DeviceBytes: room})}
+		c := Card{Profile: card, Room: room, Run: j.Run(Room{Config: p.Config, DeviceBytes: max(1, room)})}
 		c.Spare = room - p.Safe
 		c.Safe = c.Lives() && c.Spare >= 0
 		out = append(out, c)

@@ -29,25 +29,27 @@ type Profile struct {
 // Context is what a process takes of a card outside of the caching allocator, in bytes.
 type Context struct {
 	BaseBytes   int64 `json:"base_bytes"`   // CUDA itself and PyTorch's kernels
-	CuBLASBytes int64 `json:"cublas_bytes"` // more once it is loaded
+	CuBLASBytes int64 `json:"cublas_bytes"` // more once a thread uses it
 	CuDNNBytes  int64 `json:"cudnn_bytes"`
 	NCCLBytes   int64 `json:"nccl_bytes"`   // with one communicator
 	SpreadBytes int64 `json:"spread_bytes"` // how far the sum may be off, either way
 
-	NCCLMoreBytes int64 `json:"nccl_more_bytes"` // with each further communicator
+	CuBLASMoreBytes int64 `json:"cublas_more_bytes"` // with each further thread that uses it
+	NCCLMoreBytes   int64 `json:"nccl_more_bytes"`   // with each further communicator
 }
 
 // Origins of a profile.
 const (
 	Measured  = "measured"
 	Published = "published"
+	Given     = "given" // in a file that does not say
 )
 
 // Bytes returns what the process takes with the libraries that it uses.
 func (c Context) Bytes(used Libraries) int64 {
 	n := c.BaseBytes
-	if used.CuBLAS {
-		n += c.CuBLASBytes
+	if used.CuBLAS > 0 {
+		n += c.CuBLASBytes + int64(used.CuBLAS-1)*c.CuBLASMoreBytes
 	}
 	if used.CuDNN {
 		n += c.CuDNNBytes
@@ -99,6 +101,20 @@ func FindProfile(name string) (*Profile, error) {
 	}
 	slices.Sort(names)
 	return nil, fmt.Errorf("no card is known by the name %q: expected a file, or one of %s", name, strings.Join(names, ", "))
+}
+
+// among returns the cards that ship with a card of the user's own, in the place of one that
+// has its name.
+func (p *Profile) among(list []*Profile) []*Profile {
+	list = slices.Clone(list)
+	i := slices.IndexFunc(list, func(other *Profile) bool { return other.Name == p.Name })
+	switch {
+	case i < 0:
+		list = append(list, p)
+	case p.Calibration != nil:
+		list[i] = p
+	}
+	return list
 }
 
 func plainName(s string) string {

@@ -50,6 +50,9 @@ func ParseProfile(data []byte, name string) (*Profile, error) {
 	if p.Version > profileVersion {
 		return nil, &ProfileError{name, 0, fmt.Errorf("is of version %d: this ullage reads version %d", p.Version, profileVersion)}
 	}
+	if p.Origin == "" {
+		p.Origin = Given
+	}
 	if err := p.check(); err != nil {
 		return nil, &ProfileError{name, 0, err}
 	}
@@ -143,6 +146,7 @@ func (c *Context) check(total int64) error {
 	}{
 		{"base_bytes", c.BaseBytes},
 		{"cublas_bytes", c.CuBLASBytes},
+		{"cublas_more_bytes", c.CuBLASMoreBytes},
 		{"cudnn_bytes", c.CuDNNBytes},
 		{"nccl_bytes", c.NCCLBytes},
 		{"nccl_more_bytes", c.NCCLMoreBytes},

@@ -18,6 +18,7 @@ type Fitting struct {
 	Cards      []fit.Card
 	X          *analyze.Explanation // of the predicted recording, at its peak
 	Budgets    []BudgetJSON
+	Partial    string     // why the trace does not show whole steps of the program; "" where it does
 	Notes      []string   // what the prediction assumes
 	Sweep      *SweptFlag // an argument that was varied; nil for none
 	Remedies   []FitRemedy
@@ -50,7 +51,7 @@ func (v *Fitting) style() term.Style {
 	switch {
 	case v.Prediction.Fits.Failed != nil:
 		return term.Red
-	case v.Prediction.SafeProcess > v.Prediction.Job.Profile.TotalBytes:
+	case v.Partial != "", v.Prediction.SafeProcess > v.Prediction.Job.Profile.TotalBytes:
 		return term.Yellow
 	}
 	return term.Green
@@ -60,6 +61,9 @@ func (v *Fitting) style() term.Style {
 func (v *Fitting) Answer() string {
 	p := v.Prediction
 	of := v.ofRanks()
+	if v.Partial != "" {
+		of = fmt.Sprintf("In part only: %s. What it did by then: ", v.Partial) + of
+	}
 	if v.Sweep != nil {
 		of = v.Sweep.Answer() + of
 	}
@@ -124,7 +128,11 @@ func (p *page) fitTerms(v *Fitting) {
 	p.heading("What operators take for themselves")
 	p.grid(t)
 	if j := v.Prediction.Job; j.Exact+j.Guesses > 0 {
-		p.text(2, fmt.Sprintf("Workspaces of convolutions: %s measured on an H200, %s estimated from measured ones like them.", units.FormatCount(int64(j.Exact)), units.FormatCount(int64(j.Guesses))))
+		where := "an H200"
+		if own := j.Profile.Calibration; own != nil && len(own.Convolutions.Rows) > 0 {
+			where = "this card or an H200"
+		}
+		p.text(2, fmt.Sprintf("Workspaces of convolutions: %s measured on %s, %s estimated from measured ones like them.", units.FormatCount(int64(j.Exact)), where, units.FormatCount(int64(j.Guesses))))
 	}
 }
 

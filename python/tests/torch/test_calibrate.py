@@ -132,12 +132,12 @@ class Kernels(unittest.TestCase):
     def test_cases_stop_when_the_time_is_up(self) -> None:
         kernels.other_operators(self.recorder, until=0)
         self.assertEqual([r["e"] for r in self.rows], ["left"])
-        kernels.convolutions(self.recorder, [["tf32", 0, 1, 8, 8, 8, 8, 1, 1, 1, 0, 1, 1]], until=0)
+        kernels.convolutions(self.recorder, [(0, ["tf32", 0, 1, 8, 8, 8, 8, 1, 1, 1, 0, 1, 1])], room=1 << 30, until=0)
         self.assertEqual(self.rows[-1], {"e": "convolutions", "tried": 0, "of": 1})
 
     def test_convolutions_in_all_directions(self) -> None:
         cases = [["tf32", 0, 2, 8, 14, 14, 16, 3, 3, 2, 1, 1, 1], ["bf16", 1, 2, 8, 14, 14, 8, 1, 3, 1, 1, 1, 8], ["f32", 0, 2, 8, 14, 14, 1 << 40, 3, 3, 2, 1, 1, 1]]
-        kernels.convolutions(self.recorder, cases, until=1e12)
+        kernels.convolutions(self.recorder, list(enumerate(cases)), room=1 << 33, until=1e12)
         self.assertEqual([r["i"] for r in self.rows if r["e"] == "convolution"], [0, 1], "the third is larger than the card")
         self.assertEqual(self.rows[-1], {"e": "convolutions", "tried": 3, "of": 3})
 
@@ -272,14 +272,25 @@ class Running(unittest.TestCase):
         found = self.lines("print('{\"e\": \"torch\"}', flush=True); import threading; threading.Event().wait()", seconds=0)
         self.assertEqual(found[-1], {"e": "left", "what": "context", "why": "it was not done after 0 seconds"})
 
-    def test_a_whole_run(self) -> None:
-        """Parts in place of the real ones, which only say who they are."""
-        started: list[str] = []
+    def test_a_part_begins_when_it_is_told(self) -> None:
+        part = run.Part(self.folder, "kernels", {}, "0", command=[sys.executable, "-c", "print('{\"e\": \"kernels\", \"seconds\": ' + input() + '}')"])
+        self.assertEqual(part.so_far()[0], [])
+        part.tell("1.5")
+        self.assertEqual(part.lines(60), [{"e": "kernels", "seconds": 1.5}])
+        ended = run.Part(self.folder, "kernels", {}, "1", command=[sys.executable, "-c", "pass"])
+        ended._process.wait()
+        ended.tell("2.5")
+        self.assertEqual(ended.lines(60), [])
+
+    def whole_run(self, mine: Any) -> tuple[list[str], list[str]]:
+        """The kinds of lines, and what was done in order, with parts in place of the real ones, which only say who they are."""
+        done: list[str] = []
 
         def part(folder: str, name: str, environ: dict[str, str], *arguments: str) -> Any:
-            started.append(name)
-            mine = {"e": "process", "what": "init", "mine": 5} if name == "context" else {"e": name}
-            return types.SimpleNamespace(lines=lambda seconds: [mine])
+            me = " ".join([name, *arguments[:1]])
+            row = {"e": "process", "what": "init", "mine": mine} if name == "context" else {"e": name}
+            done.append("start " + me)
+            return types.SimpleNamespace(lines=lambda seconds: done.append("end " + me) or [row], so_far=lambda: ([row], False), tell=lambda line: done.append("tell " + me))
 
         with open(os.path.join(self.folder, "config.json"), "w") as file:
             json.dump({"index": 0, "seconds": 45, "convolutions": []}, file)
@@ -287,10 +298,22 @@ class Running(unittest.TestCase):
                 mock.patch.dict(os.environ, {run.VARIABLE: self.folder}):
             self.assertEqual(run.main(), 0)
         rows = list(run.read_lines(os.path.join(self.folder, "measured.jsonl")))
-        self.assertEqual([r["e"] for r in rows], ["card", "process", "kernels", "process", "nccl", "end"])
-        self.assertEqual(started, ["context", "context", "nccl", "nccl", "kernels"], "with two cards there are two ranks")
         self.assertEqual((rows[0]["driver"], rows[0]["nvml_total_bytes"], rows[0]["total_bytes"]), ("580.159", 81 << 30, 80 << 30))
         self.assertNotIn("uuid", rows[0])
+        return [r["e"] for r in rows], done
+
+    def test_parts_run_beside_each_other_where_the_driver_tells_processes_apart(self) -> None:
+        kinds, done = self.whole_run(mine=5)
+        self.assertEqual(kinds, ["card", "process", "process", "nccl", "kernels", "kernels", "kernels", "end"])
+        self.assertEqual(done[:7], ["start kernels -1", "start kernels 0", "start kernels 1", "start context 1", "start context 2", "start nccl 0", "start nccl 1"])
+        self.assertEqual(done[7:10], ["tell kernels -1", "tell kernels 0", "tell kernels 1"])
+        self.assertEqual(done[10:14], ["end context 1", "end context 2", "end nccl 0", "end nccl 1"])
+
+    def test_one_after_the_other_where_it_does_not(self) -> None:
+        kinds, done = self.whole_run(mine=None)
+        self.assertEqual(kinds, ["card", "process", "process", "nccl", "kernels", "kernels", "kernels", "end"])
+        self.assertEqual(done[3:11], ["start context 1", "end context 1", "start context 2", "end context 2", "start nccl 0", "start nccl 1", "end nccl 0", "end nccl 1"])
+        self.assertEqual(done[11:14], ["tell kernels -1", "tell kernels 0", "tell kernels 1"])
 
     def test_without_a_gpu_there_is_a_problem_and_nothing_measured(self) -> None:
         with open(os.path.join(self.folder, "config.json"), "w") as file:

@@ -1,5 +1,5 @@
 """What a process takes of the card outside of the caching allocator, step by step as it begins to use more: CUDA itself, PyTorch's
-kernels, cuBLAS for each thread, cuDNN, and a whole training step.
+kernels, cuBLASLt, cuBLAS in the program's own thread and in autograd's, cuDNN, and a whole training step.
 """
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def kernels(torch: Any) -> None:
     """Operators of all kinds but products and convolutions, forwards and backwards, and an optimizer's step."""
     nn = torch.nn
     table, norm = nn.Embedding(1000, 64, device="cuda"), nn.LayerNorm(64, device="cuda")
-    image = nn.BatchNorm2d(8, device="cuda")
+    image = nn.GroupNorm(2, 8, device="cuda")  # a batch norm would load cuDNN
     ids = torch.randint(0, 1000, (8, 512), device="cuda")
     x = nn.functional.dropout(norm(table(ids)), 0.1)
     x = nn.functional.gelu(x).softmax(-1) + image(torch.rand(2, 8, 32, 32, device="cuda")).relu().mean()
@@ -59,17 +59,28 @@ def kernels(torch: Any) -> None:
     ids.flatten().sort()
 
 
-def product(torch: Any) -> None:
-    for dtype in (torch.float32, torch.bfloat16):
+def biased(torch: Any) -> None:
+    """Products with a bias vector, which are cuBLASLt's."""
+    for dtype in _types(torch):
         a = torch.ones(256, 256, device="cuda", dtype=dtype)
         torch.nn.functional.linear(a, a, a[0])
+
+
+def product(torch: Any) -> None:
+    for dtype in _types(torch):
+        a = torch.ones(256, 256, device="cuda", dtype=dtype)
         a @ a
 
 
 def thread(torch: Any) -> None:
-    """A product in autograd's thread, which gets a handle of its own."""
-    x = torch.ones(256, 256, device="cuda", requires_grad=True)
-    (x @ x).sum().backward()
+    """Products in autograd's thread, which gets a handle of its own."""
+    for dtype in _types(torch):
+        x = torch.ones(256, 256, device="cuda", dtype=dtype, requires_grad=True)
+        (x @ x).sum().backward()
+
+
+def _types(torch: Any) -> tuple[Any, Any]:
+    return torch.float32, torch.bfloat16 if torch.cuda.get_device_capability()[0] >= 8 else torch.float16
 
 
 def convolution(torch: Any) -> None:
@@ -85,7 +96,7 @@ def training(torch: Any) -> None:
     parameters = [*body.parameters(), *block.parameters(), *head.parameters()]
     for autocast in (False, True):
         optimizer = torch.optim.AdamW(parameters)
-        with torch.autocast("cuda", dtype=torch.bfloat16 if torch.cuda.get_device_capability()[0] >= 8 else torch.float16, enabled=autocast):
+        with torch.autocast("cuda", dtype=_types(torch)[1], enabled=autocast):
             loss = nn.functional.cross_entropy(head(block(body(torch.rand(8, 3, 128, 128, device="cuda")))).flatten(0, 1), torch.zeros(8 * 128, dtype=torch.long, device="cuda"))
         loss.backward()
         optimizer.step()
@@ -93,7 +104,7 @@ def training(torch: Any) -> None:
     loss.item()
 
 
-STEPS: dict[str, Callable[[Any], None]] = {"init": init, "kernels": kernels, "cublas": product, "thread": thread, "cudnn": convolution, "training": training}
+STEPS: dict[str, Callable[[Any], None]] = {"init": init, "kernels": kernels, "bias": biased, "cublas": product, "thread": thread, "cudnn": convolution, "training": training}
 
 if __name__ == "__main__":
     main(sys.argv[1])

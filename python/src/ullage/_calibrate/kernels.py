@@ -1,6 +1,7 @@
 """What products, convolutions and other operators take from the caching allocator for themselves, as its own history shows it.
 
-Convolutions come last and take what is left of the time: config.json lists them, the most used first.
+Most of the time goes into loading kernels and into cuDNN's plans, so the work is shared: one process has all but convolutions, others a share of
+the list of convolutions in config.json each. All import torch first, and begin when a line with the moment at which to end comes in.
 """
 from __future__ import annotations
 
@@ -18,7 +19,6 @@ from .._fit import signature
 from . import operators
 from .history import Recorder, Window, of_torch
 
-OPERATORS_SHARE = 0.4  # of the time, at the most, for all that is not a convolution
 DTYPES = {"tf32": torch.float32, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 aten = torch.ops.aten
 
@@ -153,40 +153,44 @@ def workspace(window: Window) -> int:
     return events[1] if len(events) == 3 and events[0] > 0 and events[1] > 0 and events[2] == -2 else -1
 
 
-def convolutions(recorder: Recorder, cases: list[list[Any]], until: float) -> None:
-    free, tried = torch.cuda.mem_get_info()[0], 0
+def convolutions(recorder: Recorder, cases: list[tuple[int, list[Any]]], room: int, until: float) -> None:
+    """Runs cases, each with its number, in memory of so many bytes."""
+    tried = 0
     bf16 = torch.cuda.get_device_capability()[0] >= 8
-    for index, (mode, last, n, *layer) in enumerate(cases):
+    for index, (mode, last, n, *layer) in cases:
         if time.time() > until:
             break
-        tried = index + 1
+        tried += 1
         c, h, w, k, r, s, stride, _, _, groups = layer
-        if mode == "bf16" and not bf16 or not affordable(free, n, c, h, w, k, r, s, stride, groups):
+        if mode == "bf16" and not bf16 or not affordable(room, n, c, h, w, k, r, s, stride, groups):
             continue
         try:
             Convolution(index).run(recorder, mode, last, n, *layer)
         except (torch.cuda.OutOfMemoryError, RuntimeError) as e:
             say(e="failed", i=index, error=f"{type(e).__name__}: {e}"[:200])
             torch.cuda.empty_cache()
-        if torch.cuda.memory_reserved() > free // 2:
+        if torch.cuda.memory_reserved() > room // 2:
             recorder.flush()
             torch.cuda.empty_cache()
     recorder.flush()
     say(e="convolutions", tried=tried, of=len(cases))
 
 
-def main(until: float) -> None:
-    """Measures until a moment of the clock, as time.time() has it."""
-    begin = time.time()
+def main(share: int, shares: int) -> None:
+    """The share-th of the convolutions; of share -1 all that is none."""
     with open(os.path.join(os.environ["ULLAGE_CALIBRATE"], "config.json")) as file:
-        config = json.load(file)
+        cases = list(enumerate(json.load(file)["convolutions"]))
+    until = float(sys.stdin.readline())
+    begin = time.time()
     torch.backends.cudnn.benchmark = False
     recorder = of_torch(operators.DEVICE)
-    products(recorder)
-    other_operators(recorder, begin + OPERATORS_SHARE * (until - begin))
-    convolutions(recorder, config["convolutions"], until)
+    if share < 0:
+        products(recorder)
+        other_operators(recorder, until)
+    else:
+        convolutions(recorder, cases[share::shares], torch.cuda.mem_get_info()[0] // (shares + 1), until)
     say(e="kernels", lost=recorder.lost, seconds=round(time.time() - begin, 1))
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

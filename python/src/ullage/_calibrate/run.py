@@ -5,6 +5,7 @@ holds config.json and gets measured.jsonl, or problem-PID.json where nothing can
 """
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -18,8 +19,11 @@ from .driver import NVML, Card, Driver, NoGPU, usage
 
 VARIABLE = "ULLAGE_CALIBRATE"
 PART_SECONDS = 60.0  # the most that the context or NCCL may take
-LEAST_SECONDS = 15.0  # for the kernels, however long the rest took: half of it is spent importing torch
+LEAST_SECONDS = 12.0  # for the kernels, however long the rest took
 GRACE_SECONDS = 25.0  # after the time that the kernels were told, for what was begun
+NCCL_SECONDS = 5.0  # for a second rank to end after the first
+CONVOLUTION_SHARES = 2  # processes that run convolutions
+TICK_SECONDS = 0.1  # between two looks at what a part has said so far
 
 
 class Part:
@@ -29,7 +33,19 @@ class Part:
         self.name, self._out = name, os.path.join(folder, "-".join([name, *arguments[:1]]) + ".out")
         self._stdout, self._stderr = open(self._out, "w"), open(self._out + ".err", "w")
         command = command or [sys.executable, "-m", f"ullage._calibrate.{name}", *arguments]
-        self._process = subprocess.Popen(command, stdout=self._stdout, stderr=self._stderr, stdin=subprocess.DEVNULL, env={**os.environ, **environ})
+        self._process = subprocess.Popen(command, stdout=self._stdout, stderr=self._stderr, stdin=subprocess.PIPE, text=True, env={**os.environ, **environ})
+
+    def tell(self, line: str) -> None:
+        """Gives it a line to read. One that has ended says so at the end."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def so_far(self) -> tuple[list[dict[str, Any]], bool]:
+        """What it has said by now, and whether it has ended."""
+        ended = self._process.poll() is not None
+        return list(read_lines(self._out)), ended
 
     def lines(self, seconds: float) -> list[dict[str, Any]]:
         """Waits for it, and returns its lines; the last says what was left where it did not come to its end."""
@@ -39,6 +55,9 @@ class Part:
         except subprocess.TimeoutExpired:
             self._process.kill()
             status, why = self._process.wait(), f"it was not done after {seconds:.0f} seconds"
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
         self._stdout.close()
         self._stderr.close()
         found = list(read_lines(self._out))
@@ -104,26 +123,33 @@ class Run:
         self.out.flush()
 
     def measure(self) -> None:
-        """All parts. What a process takes is measured alone first, then again beside the others where the driver tells processes apart."""
+        """All parts: beside each other where the driver tells processes apart, else what a process takes first, alone."""
         self.write([describe(self.driver, self.card, self.nvml)])
-        say(f"measuring {self.card.name}: what a process takes of it")
-        context = Part(self.folder, "context", self.environ, "1").lines(PART_SECONDS)
-        self.write(context)
-        apart = any(row.get("mine") is not None for row in context)
-        again = Part(self.folder, "context", self.environ, "2")
-        if not apart:
-            self.write(again.lines(PART_SECONDS))
-        ranks = self.start_nccl()
-        if not apart:
+        say(f"measuring {self.card.name}, for {self.seconds:.0f} seconds")
+        kernels = [self.part("kernels", str(share), str(CONVOLUTION_SHARES)) for share in range(-1, CONVOLUTION_SHARES)]
+        context = self.part("context", "1")
+        if tells_apart(context):
+            waiting = [context, self.part("context", "2")]
+            ranks = self.start_nccl()
+        else:
+            waiting = []
+            self.write(context.lines(PART_SECONDS))
+            self.write(self.part("context", "2").lines(PART_SECONDS))
+            ranks = self.start_nccl()
             self.finish_nccl(ranks)
-        room = max(LEAST_SECONDS, self.seconds - (time.monotonic() - self.begin))
-        say(f"measuring what kernels take, for {room:.0f} seconds")
-        kernels = Part(self.folder, "kernels", self.environ, f"{time.time() + room:.1f}").lines(room + GRACE_SECONDS)
-        self.write(kernels)
-        if apart:
-            self.write(again.lines(PART_SECONDS))
+        until = time.time() + max(LEAST_SECONDS, self.seconds - (time.monotonic() - self.begin))
+        for part in kernels:
+            part.tell(f"{until:.1f}")
+        for part in waiting:
+            self.write(part.lines(PART_SECONDS))
+        if waiting:
             self.finish_nccl(ranks)
+        for part in kernels:
+            self.write(part.lines(until + GRACE_SECONDS - time.time()))
         self.write([{"e": "end", "seconds": round(time.monotonic() - self.begin, 1)}])
+
+    def part(self, name: str, *arguments: str) -> Part:
+        return Part(self.folder, name, self.environ, *arguments)
 
     def start_nccl(self) -> list[Part]:
         """A rank on this card, and one on another where there is one."""
@@ -132,8 +158,21 @@ class Run:
         return [Part(self.folder, "nccl", e, str(rank), str(len(cards)), os.path.join(self.folder, "meet")) for rank, e in enumerate(environ)]
 
     def finish_nccl(self, ranks: list[Part]) -> None:
-        found = [part.lines(PART_SECONDS) for part in ranks]
-        self.write(found[0])
+        """The first rank's lines; the other is ended with it."""
+        self.write(ranks[0].lines(PART_SECONDS))
+        for part in ranks[1:]:
+            part.lines(NCCL_SECONDS)
+
+
+def tells_apart(context: Part) -> bool:
+    """Waits for the context's first step, and returns whether the driver told what the process itself uses."""
+    for _ in range(int(PART_SECONDS / TICK_SECONDS)):
+        rows, ended = context.so_far()
+        first = [row for row in rows if row.get("what") == "init"]
+        if first or ended:
+            return bool(first) and first[0]["mine"] is not None
+        time.sleep(TICK_SECONDS)
+    return False
 
 
 def main() -> int:
