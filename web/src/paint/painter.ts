@@ -110,7 +110,7 @@ export class SVGPainter implements Painter {
   constructor(private readonly family: string) {}
 
   rect(x: number, y: number, width: number, height: number, fill: string): void {
-    this.parts.push(`<rect ${place(x, y, width, height)} fill="${escape(fill)}"/>`);
+    this.parts.push(`<rect ${place(x, y, width, height)} fill="${escaped(fill)}"/>`);
   }
 
   hatch(x: number, y: number, width: number, height: number, colour: string): void {
@@ -124,26 +124,26 @@ export class SVGPainter implements Painter {
 
   outline(x: number, y: number, width: number, height: number, colour: string, line: number): void {
     const box = place(x + line / 2, y + line / 2, Math.max(0, width - line), Math.max(0, height - line));
-    this.parts.push(`<rect ${box} fill="none" stroke="${escape(colour)}" stroke-width="${line}"/>`);
+    this.parts.push(`<rect ${box} fill="none" stroke="${escaped(colour)}" stroke-width="${line}"/>`);
   }
 
   text(words: string, x: number, y: number, colour: string, room: number, bold = false): void {
     if (room < leastRoom) return;
-    const shown = escape(fitted(words, room, (text) => text.length * averageWidth));
+    const shown = escaped(fitted(words, room, (text) => text.length * averageWidth));
     const weight = bold ? ' font-weight="600"' : "";
     this.parts.push(
-      `<text x="${short(x)}" y="${short(y)}" dy="0.35em" fill="${escape(colour)}"${weight}>${shown}</text>`,
+      `<text x="${short(x)}" y="${short(y)}" dy="0.35em" fill="${escaped(colour)}"${weight}>${shown}</text>`,
     );
   }
 
-  /** The whole picture, on a ground of one colour. */
-  finish(width: number, height: number, ground: string): string {
+  /** What lies below top, on a ground of one colour. */
+  finish(width: number, height: number, top: number, ground: string): string {
     const patterns = [...this.hatches].map(([colour, id]) => hatchPattern(id, colour)).join("");
     const size = `width="${short(width)}" height="${short(height)}"`;
     return (
       `<svg xmlns="http://www.w3.org/2000/svg" ${size} viewBox="0 0 ${short(width)} ${short(height)}"` +
-      ` font-family="${escape(this.family)}" font-size="${fontSize}"><defs>${patterns}</defs>` +
-      `<rect ${size} fill="${escape(ground)}"/>${this.parts.join("")}</svg>`
+      ` font-family="${escaped(this.family)}" font-size="${fontSize}"><defs>${patterns}</defs>` +
+      `<rect ${size} fill="${escaped(ground)}"/><g transform="translate(0 ${short(-top)})">${this.parts.join("")}</g></svg>`
     );
   }
 }
@@ -153,7 +153,7 @@ function hatchPattern(id: string, colour: string): string {
   const lines = `M${-s} ${s}L0 0M0 ${s}L${s} 0M${s} ${s}L${2 * s} 0`;
   return (
     `<pattern id="${id}" width="${s}" height="${s}" patternUnits="userSpaceOnUse">` +
-    `<path d="${lines}" stroke="${escape(colour)}"/></pattern>`
+    `<path d="${lines}" stroke="${escaped(colour)}"/></pattern>`
   );
 }
 
@@ -165,7 +165,7 @@ function short(n: number): string {
   return String(Math.round(n * 100) / 100);
 }
 
-function escape(text: string): string {
+function escaped(text: string): string {
   return text.replace(
     /[&<>"]/g,
     (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign] ?? sign,

@@ -1,4 +1,5 @@
-// A canvas that fills its place, is painted anew when its paint changes, and can be saved as a picture.
+// A canvas that shows the part of a tall picture that is in sight, is painted anew when that changes, and can be
+// saved. Browsers refuse canvases of more than some 16,000 pixels, so it is never taller than its window.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pngOf } from "../shell/pictures.ts";
@@ -26,6 +27,20 @@ export function useSize<T extends HTMLElement>() {
   return { ref, size };
 }
 
+/** The size of an element that scrolls, and how far it is scrolled. */
+export function useScroller() {
+  const { ref, size } = useSize<HTMLDivElement>();
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element) return undefined;
+    const onScroll = () => setTop(element.scrollTop);
+    element.addEventListener("scroll", onScroll, { passive: true });
+    return () => element.removeEventListener("scroll", onScroll);
+  }, [ref]);
+  return { ref, size, top };
+}
+
 /** Values of the theme's custom properties, as they are now. */
 export function useTokens(): (name: string) => string {
   const { theme } = useApp();
@@ -34,19 +49,20 @@ export function useTokens(): (name: string) => string {
   return (name) => style.getPropertyValue(name).trim();
 }
 
-export type Paint = (painter: Painter, size: Size) => void;
+/** Paints what lies between two heights of the picture. */
+export type Paint = (painter: Painter, width: number, from: number, to: number) => void;
 
 interface SurfaceProps {
   name: string;
+  /** Of the window. */
   size: Size;
+  /** Height of the picture above the window. */
+  top: number;
   paint: Paint;
 }
 
-/** Pixels beyond which a picture is not saved whole: browsers refuse larger canvases. */
-const largestPixels = 64e6;
-
-/** Paints into a canvas of the size, as sharp as the screen is. */
-export function Surface({ name, size, paint }: SurfaceProps) {
+/** Paints the part in sight into a canvas of the window's size, as sharp as the screen is. */
+export function Surface({ name, size, top, paint }: SurfaceProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const token = useTokens();
   const ground = token("--panel");
@@ -59,7 +75,8 @@ export function Surface({ name, size, paint }: SurfaceProps) {
     context.scale(scale, scale);
     context.fillStyle = ground;
     context.fillRect(0, 0, size.width, size.height);
-    paint(new CanvasPainter(context, family), size);
+    context.translate(0, -top);
+    paint(new CanvasPainter(context, family), size.width, top, top + size.height);
   };
   useLayoutEffect(() => {
     if (canvas.current) draw(canvas.current, devicePixelRatio);
@@ -68,21 +85,19 @@ export function Surface({ name, size, paint }: SurfaceProps) {
     name,
     png: () => {
       const target = document.createElement("canvas");
-      draw(target, Math.min(2, Math.sqrt(largestPixels / Math.max(1, size.width * size.height))));
+      draw(target, savedScale);
       return pngOf(target);
     },
     svg: () => {
       const painter = new SVGPainter(family);
-      paint(painter, size);
-      return painter.finish(size.width, size.height, ground);
+      paint(painter, size.width, top, top + size.height);
+      return painter.finish(size.width, size.height, top, ground);
     },
   });
   return (
-    <canvas
-      ref={canvas}
-      aria-hidden="true"
-      class="surface"
-      style={{ width: `${size.width}px`, height: `${size.height}px` }}
-    />
+    <canvas ref={canvas} class="surface" style={{ width: `${size.width}px`, height: `${size.height}px` }} />
   );
 }
+
+/** A saved picture has twice the pixels, so that it stays sharp on paper. */
+const savedScale = 2;

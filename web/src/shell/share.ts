@@ -2,46 +2,53 @@
 
 import type { App } from "../state/app.ts";
 import { question } from "../state/question.ts";
+import { otherChoice } from "../views/compare/other.ts";
+import { tableQuery } from "../views/tables/query.ts";
 import { copyText } from "./clipboard.ts";
 
 export function copyLink(app: App): Promise<void> {
   return copyText(app, location.href.replace(/#.*/, "") + app.link.peek(), "link");
 }
 
+type Parameters = Record<string, string | number | boolean | null>;
+
 /** The parameters of what is shown, as the view's own question has them. */
-function commandParameters(app: App): Record<string, string | number | boolean | null> {
+function commandParameters(app: App): Parameters {
   const event = app.cursor.peek();
-  const view = app.view.peek();
-  switch (view) {
+  switch (app.view.peek()) {
     case "tables":
-      return {
-        view,
-        table: app.table.peek(),
-        q: app.query.peek(),
-        sort: app.sort.peek(),
-        event: app.live.peek() ? event : null,
-      };
+      return { ...tableQuery(app) };
     case "flame":
-      return { view, event, invert: app.flame.peek().invert };
+      return flameParameters(app, event);
     case "compare":
-      return { view, ...otherParameter(app) };
+      return compareParameters(app);
     case "findings":
     case "tune":
-      return { view };
+      return {};
     default:
-      return { view, event, by: app.by.peek() };
+      return { event, by: app.by.peek() };
   }
 }
 
-function otherParameter(app: App): Record<string, string> {
-  const other = app.other.peek();
-  return other ? { b: `${other.id}/${other.dev}` } : {};
+function flameParameters(app: App, event: number): Parameters {
+  const { invert, range } = app.flame.peek();
+  const marked = app.marked.peek();
+  if (!range || !marked) return { event, invert };
+  return { from: Math.max(0, Math.floor(marked.from)), to: Math.max(0, Math.floor(marked.to)), invert };
+}
+
+function compareParameters(app: App): Parameters {
+  const chosen = app.choice.peek();
+  const other = chosen && otherChoice(app.choices.peek(), chosen.ref, app.other.peek());
+  return other ? { other: `${other.ref.id}/${other.ref.dev}` } : {};
 }
 
 export async function copyCommand(app: App): Promise<void> {
-  const path = app.path(question("command", commandParameters(app)));
-  if (path === null) return;
+  const ref = app.device.peek()?.ref;
+  if (!ref) return;
+  const device = `${ref.id}/${ref.dev}`;
   try {
+    const path = question("command", { device, view: app.view.peek(), ...commandParameters(app) });
     const { command } = await app.source.json<{ command: string }>(path);
     await copyText(app, command, "command");
   } catch (error) {

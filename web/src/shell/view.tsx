@@ -7,10 +7,11 @@ import { FindingsView } from "../views/findings/findings.tsx";
 import { FlameView } from "../views/flame/flame.tsx";
 import { MomentView } from "../views/moment/moment.tsx";
 import { TablesView } from "../views/tables/tables.tsx";
+import { Timeline } from "../views/timeline/timeline.tsx";
 import { TuneView } from "../views/tune/tune.tsx";
 
 const parts: Record<ViewName, FunctionComponent> = {
-  timeline: MomentView,
+  timeline: Timeline,
   map: MomentView,
   moment: MomentView,
   flame: FlameView,

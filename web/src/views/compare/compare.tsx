@@ -4,7 +4,6 @@ import { eventTicks, timeTicks } from "../../draw/axis.ts";
 import { Chart, type Line } from "../../paint/chart.tsx";
 import { Blank, Failure, Loading } from "../../shell/ui.tsx";
 import { choiceName } from "../../shell/words.ts";
-import type { DeviceRef } from "../../source/api.ts";
 import type { Choice } from "../../state/app.ts";
 import { useAnswer, useApp } from "../../state/hooks.ts";
 import { question } from "../../state/question.ts";
@@ -12,25 +11,13 @@ import type { CompareAnswer } from "../../state/types.ts";
 import { formatBytes, formatBytesDelta, formatCount, formatDuration } from "../../units/units.ts";
 import { type Counters, useCounters } from "./counters.ts";
 import { DiffTable } from "./diff.tsx";
+import { deviceKey as key, otherChoice } from "./other.ts";
 import { RanksTable } from "./ranks.tsx";
-
-function key(ref: DeviceRef): string {
-  return `${ref.id}/${ref.dev}`;
-}
-
-/** What the chosen device is compared with: the one of the link, else the next in the list. */
-function otherOf(choices: readonly Choice[], chosen: DeviceRef, wanted: DeviceRef | null): Choice | null {
-  const others = choices.filter(({ ref }) => key(ref) !== key(chosen));
-  const linked = wanted && others.find(({ ref }) => ref.id.startsWith(wanted.id) && ref.dev === wanted.dev);
-  return (
-    linked ?? others.find(({ summary }) => summary.kind === "gpu" && summary.events > 0) ?? others[0] ?? null
-  );
-}
 
 export function CompareView() {
   const app = useApp();
   const chosen = app.choice.value;
-  const other = chosen && otherOf(app.choices.value, chosen.ref, app.other.value);
+  const other = chosen && otherChoice(app.choices.value, chosen.ref, app.other.value);
   if (!chosen) return null;
   if (!other)
     return (

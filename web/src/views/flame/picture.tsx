@@ -1,7 +1,7 @@
 // The drawn flame graph: boxes, what the pointer and the keys do with them.
 
 import { useMemo, useState } from "preact/hooks";
-import { type Paint, Surface, useSize, useTokens } from "../../paint/surface.tsx";
+import { type Paint, Surface, useScroller, useTokens } from "../../paint/surface.tsx";
 import { useActions, useApp } from "../../state/hooks.ts";
 import { namesSought, soughtIn } from "../../state/query.ts";
 import type { FlameAnswer } from "../../state/types.ts";
@@ -15,7 +15,7 @@ const leastWidth = 1;
 
 export function FlamePicture({ answer }: { answer: FlameAnswer }) {
   const app = useApp();
-  const { ref, size } = useSize<HTMLDivElement>();
+  const { ref, size, top } = useScroller();
   const [active, setActive] = useState<number>(-1);
   const [pointed, setPointed] = useState<{ box: FlameBox; x: number; y: number } | null>(null);
   const zoom = nodeAt(answer.nodes, app.flame.value.zoom);
@@ -38,6 +38,7 @@ export function FlamePicture({ answer }: { answer: FlameAnswer }) {
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the arrows and Enter are keys of the page */}
       <div
         class="flame"
+        style={{ height: `${Math.max(layout.depth * rowHeight, size.height)}px` }}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it is walked by arrows
         tabIndex={0}
         role="application"
@@ -56,11 +57,7 @@ export function FlamePicture({ answer }: { answer: FlameAnswer }) {
           if (event.key === "Enter" && active >= 0) zoomTo(active);
         }}
       >
-        <Surface
-          name="flame"
-          size={{ width: size.width, height: Math.max(layout.depth * rowHeight, 1) }}
-          paint={paint}
-        />
+        <Surface name="flame" size={size} top={top} paint={paint} />
       </div>
       {layout.narrow > 0 && (
         <p class="quiet flame-note">
@@ -85,9 +82,10 @@ function usePaint(answer: FlameAnswer, boxes: readonly FlameBox[], active: numbe
   const app = useApp();
   const token = useTokens();
   const words = namesSought(app.query.value);
-  return (painter) => {
+  return (painter, _width, from, to) => {
     const colours = boxColours(token);
     for (const { node, x, width, depth, above } of boxes) {
+      if ((depth + 1) * rowHeight < from || depth * rowHeight > to) continue;
       const name = nameOf(answer, node);
       const found = words.length === 0 || soughtIn(name, words);
       const { fill, ink } = colours(

@@ -2,14 +2,14 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { groupToken } from "../../draw/palette.ts";
-import { Surface, useSize, useTokens } from "../../paint/surface.tsx";
+import { Surface, useScroller, useTokens } from "../../paint/surface.tsx";
 import { Button } from "../../shell/ui.tsx";
 import type { App } from "../../state/app.ts";
 import { useActions, useAnswer, useApp } from "../../state/hooks.ts";
 import { question } from "../../state/question.ts";
 import type { MomentSegment, TableAnswer } from "../../state/types.ts";
 import { formatBytes, formatPlural } from "../../units/units.ts";
-import { fittingScale, layoutMoment, placeAt, spanAt, states } from "./layout.ts";
+import { finestScale, fittingScale, layoutMoment, placeAt, spanAt, states } from "./layout.ts";
 import { type MomentColours, MomentPaint } from "./paint.ts";
 
 interface Props {
@@ -25,7 +25,7 @@ interface Spot {
 
 export function MomentPicture({ segments, event }: Props) {
   const app = useApp();
-  const { ref, size } = useSize<HTMLDivElement>();
+  const { ref, size, top } = useScroller();
   const [scale, setScale] = useState<number | null>(null);
   const [tip, setTip] = useState<(Spot & { x: number; y: number }) | null>(null);
   const fitting = useMemo(
@@ -39,7 +39,10 @@ export function MomentPicture({ segments, event }: Props) {
   );
   const colours = useColours();
   const found = useFound(event);
-  const zoom = (factor: number) => setScale(Math.max(16, Math.min(fitting * 16, bytesPerPixel * factor)));
+  const zoom = (factor: number) => {
+    const finest = finestScale(segments, size.width);
+    setScale(Math.max(finest, Math.min(fitting * 4, bytesPerPixel * factor)));
+  };
   useActions({ "zoom-in": () => zoom(0.5), "zoom-out": () => zoom(2), fit: () => setScale(null) });
   useWalk(app, segments);
   const spotAt = (mouse: MouseEvent): Spot | null => {
@@ -69,6 +72,7 @@ export function MomentPicture({ segments, event }: Props) {
           // biome-ignore lint/a11y/noNoninteractiveTabindex: it is walked by arrows
           tabIndex={0}
           role="application"
+          style={{ height: `${Math.max(layout.height, size.height)}px` }}
           aria-roledescription="map of segments"
           aria-label={`${formatPlural(segments.length, "segment", "segments")} at event ${event}. Arrows walk through the blocks.`}
           onClick={(mouse) => select(app, segments, spotAt(mouse))}
@@ -80,13 +84,14 @@ export function MomentPicture({ segments, event }: Props) {
         >
           <Surface
             name={`moment-e${event}`}
-            size={{ width: size.width, height: layout.height }}
-            paint={(painter, { width, height }) =>
+            size={size}
+            top={top}
+            paint={(painter, width, from, to) =>
               new MomentPaint(painter, segments, colours, {
                 block: selection?.kind === "block" ? selection.block : null,
                 segment: selection?.kind === "segment" ? selection.address : null,
                 found,
-              }).page(layout, 0, height, width)
+              }).page(layout, from, to, width)
             }
           />
         </div>

@@ -7,6 +7,7 @@ import { useSize } from "../../paint/surface.tsx";
 import { Blank } from "../../shell/ui.tsx";
 import { useApp } from "../../state/hooks.ts";
 import type { TableAnswer } from "../../state/types.ts";
+import { rowAfter } from "./keys.ts";
 import { HeadRow, Row } from "./row.tsx";
 import { type TableQuery, useRows } from "./rows.ts";
 import { selectRow } from "./select.ts";
@@ -100,25 +101,6 @@ export function Grid({ query, head, failed }: GridProps) {
       </div>
     </>
   );
-}
-
-/** The row that a key leads to; null where the key is none of the grid's. */
-export function rowAfter(
-  { key, ctrlKey, altKey, metaKey }: Pick<KeyboardEvent, "key" | "ctrlKey" | "altKey" | "metaKey">,
-  current: number,
-  rows: number,
-  page: number,
-): number | null {
-  if (ctrlKey || altKey || metaKey) return null;
-  const next: Record<string, number> = {
-    ArrowDown: current + 1,
-    ArrowUp: current - 1,
-    PageDown: current + page,
-    PageUp: current - page,
-    Home: 0,
-    End: rows - 1,
-  };
-  return next[key] ?? null;
 }
 
 /** Keeps the scroll bar and the first row in step, whichever of them is moved. */

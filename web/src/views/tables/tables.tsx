@@ -2,39 +2,16 @@
 
 import { useEffect } from "preact/hooks";
 import { Failure, Pick, Tick } from "../../shell/ui.tsx";
-import type { App } from "../../state/app.ts";
 import { useApp } from "../../state/hooks.ts";
 import type { TableAnswer, TableName } from "../../state/types.ts";
 import { formatBytes, formatCount, formatPlural } from "../../units/units.ts";
 import { Grid } from "./grid.tsx";
+import { canBeLive, tableQuery } from "./query.ts";
 import type { TableQuery } from "./rows.ts";
-
-/** The order that answers most questions first, where it is not that of the table itself. */
-const firstSort: Record<TableName, string> = { blocks: "-size_bytes", sites: "", segments: "", events: "" };
-
-function queryOf(app: App): TableQuery {
-  const what = app.table.value;
-  const marked = app.marked.value;
-  return {
-    what,
-    q: app.query.value,
-    sort: app.sort.value || firstSort[what],
-    event: app.live.value && canBeLive(what) ? app.cursor.value : null,
-    range: marked && !(app.live.value && canBeLive(what)) && what !== "segments" ? rangeText(marked) : null,
-  };
-}
-
-function canBeLive(what: TableName): boolean {
-  return what === "blocks" || what === "segments";
-}
-
-function rangeText({ from, to }: { from: number; to: number }): string {
-  return `${Math.max(0, Math.floor(from))}-${Math.max(0, Math.floor(to))}`;
-}
 
 export function TablesView() {
   const app = useApp();
-  const query = queryOf(app);
+  const query = tableQuery(app);
   return (
     <Grid
       query={query}

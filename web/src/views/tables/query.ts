@@ -1,0 +1,28 @@
+// What the table asks for, given what is chosen in the page.
+
+import type { App } from "../../state/app.ts";
+import type { TableName } from "../../state/types.ts";
+import type { TableQuery } from "./rows.ts";
+
+/** The order that answers most questions first, where it is not that of the table itself. */
+const firstSort: Record<TableName, string> = { blocks: "-size_bytes", sites: "", segments: "", events: "" };
+
+export function tableQuery(app: App): TableQuery {
+  const what = app.table.value;
+  const marked = app.marked.value;
+  return {
+    what,
+    q: app.query.value,
+    sort: app.sort.value || firstSort[what],
+    event: app.live.value && canBeLive(what) ? app.cursor.value : null,
+    range: marked && !(app.live.value && canBeLive(what)) && what !== "segments" ? rangeText(marked) : null,
+  };
+}
+
+export function canBeLive(what: TableName): boolean {
+  return what === "blocks" || what === "segments";
+}
+
+function rangeText({ from, to }: { from: number; to: number }): string {
+  return `${Math.max(0, Math.floor(from))}-${Math.max(0, Math.floor(to))}`;
+}
