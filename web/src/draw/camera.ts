@@ -81,9 +81,9 @@ export function unscale(scale: Scale, px: number): number {
 }
 
 /**
- * The level whose buckets of 2^level are at least one pixel wide and narrower than two, where
- * a pixel stands for perPixel; between 0 and most.
+ * The level whose buckets of 2^level are at least so many pixels wide and narrower than twice
+ * that, where a pixel stands for perPixel; between 0 and most.
  */
-export function levelFor(perPixel: number, most: number): number {
-  return Math.min(most, Math.max(0, Math.ceil(Math.log2(perPixel) - 1e-9)));
+export function levelFor(perPixel: number, most: number, pixels = 1): number {
+  return Math.min(most, Math.max(0, Math.ceil(Math.log2(perPixel * pixels) - 1e-9)));
 }

@@ -1,43 +1,50 @@
 // Rules and labels of axes.
 
-import { byteTicks, type Tick } from "./axis.ts";
+import { byteTicks } from "./axis.ts";
 import type { Scale } from "./camera.ts";
 import type { EventAxis } from "./eventaxis.ts";
-import type { Theme } from "./palette.ts";
+import type { Colour, Theme } from "./palette.ts";
 import type { Pen } from "./pen.ts";
-import type { Box } from "./renderer.ts";
+import type { Batch, Box } from "./renderer.ts";
 
-/** Half a pixel further, so that a line of one pixel fills one. */
-function crisp(at: number): number {
-  return Math.round(at) + 0.5;
+/** Adds a rule through the plot at each tick. scale maps bytes to pixels above the plot's lower edge. */
+export function addRules(
+  batch: Batch,
+  colour: Colour,
+  axis: EventAxis,
+  scale: Scale,
+  plot: Box,
+  ratio: number,
+): void {
+  const thick = Math.max(1, Math.round(ratio));
+  const [left, right] = [plot.x * ratio, (plot.x + plot.width) * ratio];
+  const [top, bottom] = [plot.y * ratio, (plot.y + plot.height) * ratio];
+  for (const { value } of byteTicks(scale.span, plot.height)) {
+    const y = Math.round(bottom - scale(value) * ratio);
+    batch.add(left, y, right, y + thick, colour);
+  }
+  for (const { x } of axis.ticks()) {
+    const at = Math.round(left + x * ratio);
+    if (at <= right) batch.add(at, top, at + thick, bottom, colour);
+  }
 }
 
-/** Labels in the row, and faint rules through the plot. */
-export function drawEventAxis(pen: Pen, theme: Theme, axis: EventAxis, row: Box, plot: Box): void {
-  const line = theme.css("--line");
-  const text = theme.css("--text-quiet");
-  let free = row.x - 8;
+/** Labels of the horizontal axis in a row, as many as have room. */
+export function drawEventLabels(pen: Pen, theme: Theme, axis: EventAxis, row: Box): void {
+  let free = 0;
   for (const { x, label } of axis.ticks()) {
-    const at = crisp(plot.x + x);
-    pen.line(at, row.y + row.height - 4, at, plot.y + plot.height, { colour: line });
     const half = pen.measure(label) / 2;
-    const middle = Math.min(row.x + row.width - half, Math.max(row.x + half, at));
-    if (middle - half < free + 8) continue;
-    pen.text(label, middle, row.y + row.height / 2 - 1, { colour: text, align: "center" });
+    const middle = Math.min(row.x + row.width - half, Math.max(row.x + half, row.x + x));
+    if (middle - half < free + 12) continue;
+    pen.text(label, middle, row.y + row.height / 2, { colour: theme.css("--text-quiet"), align: "center" });
     free = middle + half;
   }
 }
 
-/** Labels left of the plot, and faint rules through it. scale maps bytes to pixels above the plot's lower edge. */
-export function drawByteAxis(pen: Pen, theme: Theme, scale: Scale, plot: Box): readonly Tick[] {
-  const ticks = byteTicks(scale.span, plot.height);
-  for (const { value, label } of ticks) {
-    const y = plot.y + plot.height - scale(value);
-    pen.line(plot.x, crisp(y), plot.x + plot.width, crisp(y), { colour: theme.css("--line") });
-    pen.text(label, plot.x - 8, Math.min(y, plot.y + plot.height - 5), {
-      colour: theme.css("--text-quiet"),
-      align: "right",
-    });
+/** Labels left of the plot. scale maps bytes to pixels above the plot's lower edge. */
+export function drawByteLabels(pen: Pen, theme: Theme, scale: Scale, plot: Box): void {
+  for (const { value, label } of byteTicks(scale.span, plot.height)) {
+    const y = Math.min(plot.y + plot.height - scale(value), plot.y + plot.height - 5);
+    pen.text(label, plot.x - 8, y, { colour: theme.css("--text-quiet"), align: "right" });
   }
-  return ticks;
 }

@@ -10,8 +10,9 @@ import type { Box } from "../../draw/renderer.ts";
 import type { Lane } from "../../source/api.ts";
 import { formatBytes } from "../../units/units.ts";
 
-/** Heights in pixels from which on a lane has a rule, its address, and more of it. */
-const RULE_PX = 4;
+/** Heights in pixels from which on a lane has a rule, a gap in the strip, its address, and more of it. */
+const RULE_PX = 10;
+const GAP_PX = 3;
 const ADDRESS_PX = 14;
 const DETAIL_PX = 30;
 
@@ -79,11 +80,11 @@ export function drawLanes(
     const top = Math.max(plot.y, toY(lane.offset_bytes));
     const bottom = Math.min(plot.y + plot.height, toY(lane.offset_bytes + lane.size_bytes));
     if (bottom <= top) continue;
-    const gap = bottom - top >= RULE_PX ? 1 : 0;
+    const gap = bottom - top >= GAP_PX ? 1 : 0;
     pen.box(plot.x - 5, top + gap, 4, Math.max(0.5, bottom - top - gap), theme.css(laneToken(lane)));
-    if (gap > 0)
+    if (bottom - top >= RULE_PX)
       pen.line(plot.x, Math.round(top) + 0.5, plot.x + plot.width, Math.round(top) + 0.5, {
-        colour: theme.css("--line-strong"),
+        colour: theme.css("--line"),
       });
     named = drawName(pen, theme, lane, gutter, top, bottom) || named;
   }

@@ -4,7 +4,7 @@ import { levelFor, type Scale, type Span, scaleOf, unscale, width } from "../../
 import { EventAxis } from "../../draw/eventaxis.ts";
 import { type Colour, mix } from "../../draw/palette.ts";
 import { Batch } from "../../draw/renderer.ts";
-import { drawEventAxis } from "../../draw/rulers.ts";
+import { drawEventLabels } from "../../draw/rulers.ts";
 import type { Frame } from "../../draw/stage.tsx";
 import type { Device, GroupBy } from "../../source/api.ts";
 import type { Axis, Range, Selection } from "../../state/viewer.ts";
@@ -49,11 +49,14 @@ export interface MapTouches {
 /** Of groups that are not selected this much of their colour stays. */
 const DIMMED = 0.25;
 
+/** Buckets are this wide or up to twice that: what is smaller has no colour, and a cell of the raster is two buckets. */
+const BUCKET_PX = 0.5;
+
 /** Cells within which an axis of time is taken to be straight. */
 const TIME_STRIP = 2;
 
 export class MapPicture {
-  layout: MapLayout = mapLayout(1, 1);
+  layout: MapLayout;
   axis: EventAxis;
   overview: EventAxis;
   /** Bytes of the vertical axis to pixels below the plot's upper edge. */
@@ -70,6 +73,7 @@ export class MapPicture {
     readonly info: Device,
     private readonly tiles: DeviceTiles,
   ) {
+    this.layout = mapLayout(1, 1, info);
     this.axis = new EventAxis({ from: 0, to: Math.max(1, info.events) }, 1, null);
     this.overview = this.axis;
     this.lanes = new Lanes(info.lanes);
@@ -78,7 +82,7 @@ export class MapPicture {
 
   /** Paints the picture, from the tiles that are here, and asks for those that are not. */
   paint(frame: Frame, wishes: MapWishes): void {
-    this.layout = mapLayout(frame.width, frame.height);
+    this.layout = mapLayout(frame.width, frame.height, this.info);
     const { plot, minimap } = this.layout;
     const clock = wishes.axis === "time" ? this.tiles.clock : null;
     this.overview = new EventAxis({ from: 0, to: Math.max(1, this.info.events) }, minimap.width, clock);
@@ -91,12 +95,12 @@ export class MapPicture {
 
   touch(frame: Frame, wishes: MapWishes, touches: MapTouches): void {
     const { pen, theme } = frame;
-    const { plot, marks, ticks, minimap, lanes } = this.layout;
+    const { plot, marks, steps, ticks, minimap, lanes } = this.layout;
     drawLanes(pen, theme, this.lanes, this.places, lanes, plot, (place) => this.y(place));
-    pen.within(plot.x, marks.y, plot.width, frame.height, () => {
-      drawSteps(pen, theme, this.axis, this.info, marks, plot);
+    pen.within(plot.x, steps.y, plot.width, frame.height, () => {
+      drawSteps(pen, theme, this.axis, this.info, steps, plot);
     });
-    drawEventAxis(pen, theme, this.axis, ticks, { ...plot, height: 0 });
+    drawEventLabels(pen, theme, this.axis, ticks);
     drawWindow(frame, minimap, this.overview, wishes.range);
     pen.within(plot.x, marks.y, plot.width, frame.height, () => {
       this.drawMarked(frame, touches.marked);
@@ -129,8 +133,8 @@ export class MapPicture {
   private gather({ range, by }: MapWishes): void {
     const { plot } = this.layout;
     const { tiles, events } = this.info;
-    const level = levelFor(width(range) / plot.width, tiles.max_level);
-    const levelY = levelFor(width(this.places.span) / this.unit / plot.height, tiles.max_level_y);
+    const level = levelFor(width(range) / plot.width, tiles.max_level, BUCKET_PX);
+    const levelY = levelFor(width(this.places.span) / this.unit / plot.height, tiles.max_level_y, BUCKET_PX);
     const rows = { from: this.places.span.from / this.unit, to: this.places.span.to / this.unit };
     const places = gridOf(range, level, events, rows, levelY, this.info.height_bytes / this.unit);
     this.blocks = this.take("blocks", { kind: "map", by }, places);

@@ -107,7 +107,7 @@ function drawNames(
   shown.forEach(({ kind, text }, i) => {
     if (kind !== "oom" && kind !== "annotation") return;
     const colour = theme.css(kind === "oom" ? "--bad" : "--text-quiet");
-    const name = kind === "oom" ? "out of memory" : text;
+    const name = kind === "oom" ? "out of memory" : shortName(text);
     const x = xs[i]!;
     const y = row.y + row.height / 2;
     const halo = theme.css("--panel");
@@ -118,6 +118,11 @@ function drawNames(
     else if (kind === "oom" && pen.measure(name, true) < before)
       pen.text(name, x - 9, y, { colour, halo, bold: true, align: "right" });
   });
+}
+
+/** What comes after the profiler's own word for the place: "AdamW.step" of "Optimizer.step#AdamW.step". */
+function shortName(annotation: string): string {
+  return annotation.slice(annotation.indexOf("#") + 1);
 }
 
 /** The mark nearest to a pixel of the row, within reach of a pointer. */

@@ -4,9 +4,9 @@ import { levelFor, type Scale, type Span, scaleOf, unscale, width } from "../../
 import { EventAxis } from "../../draw/eventaxis.ts";
 import { type Colour, mix, withAlpha } from "../../draw/palette.ts";
 import { Batch } from "../../draw/renderer.ts";
-import { drawByteAxis, drawEventAxis } from "../../draw/rulers.ts";
+import { addRules, drawByteLabels, drawEventLabels } from "../../draw/rulers.ts";
 import type { Frame } from "../../draw/stage.tsx";
-import type { Device, GroupBy } from "../../source/api.ts";
+import type { Device, GroupBy, Limit } from "../../source/api.ts";
 import type { Axis, Range, Selection } from "../../state/viewer.ts";
 import { along, tilesOf, tileWidth } from "../../tiles/address.ts";
 import { type Columns, columnsOf, type Piece, piecesOf } from "../../tiles/columns.ts";
@@ -58,7 +58,7 @@ export const LINE_TOKENS: Readonly<Record<SeriesName, string>> = {
 };
 
 export class TimelinePicture {
-  layout: Layout = layoutOf(1, 1);
+  layout: Layout;
   axis: EventAxis;
   /** The axis of the minimap. */
   overview: EventAxis;
@@ -79,6 +79,7 @@ export class TimelinePicture {
     private readonly tiles: DeviceTiles,
   ) {
     const whole = { from: 0, to: Math.max(1, info.events) };
+    this.layout = layoutOf(1, 1, info);
     this.axis = new EventAxis(whole, 1, null);
     this.overview = this.axis;
   }
@@ -86,13 +87,14 @@ export class TimelinePicture {
   /** Paints the picture, from the tiles that are here, and asks for those that are not. */
   paint(frame: Frame, wishes: Wishes): void {
     this.ratio = frame.ratio;
-    this.layout = layoutOf(frame.width, frame.height);
+    this.layout = layoutOf(frame.width, frame.height, this.info);
     const { plot, minimap } = this.layout;
     const clock = wishes.axis === "time" ? this.tiles.clock : null;
     this.overview = new EventAxis({ from: 0, to: Math.max(1, this.info.events) }, minimap.width, clock);
     this.axis = new EventAxis(wishes.range, plot.width, clock);
     this.gather(wishes);
     this.bytes = scaleOf(this.bytesOf(wishes.bytes), plot.height);
+    this.paintRules(frame);
     this.paintStack(frame, wishes);
     this.paintLines(frame, wishes);
     const root = this.tiles.store.find({ kind: "counters" }, along(this.info.tiles.max_level, 0));
@@ -102,12 +104,12 @@ export class TimelinePicture {
   /** Draws rules, labels and signs, and what follows the pointer. */
   touch(frame: Frame, wishes: Wishes, touches: Touches): void {
     const { pen, theme } = frame;
-    const { plot, marks, ticks, minimap } = this.layout;
-    pen.within(plot.x, 0, plot.width + 12, frame.height, () => {
-      drawSteps(pen, theme, this.axis, this.info, marks, plot);
+    const { plot, marks, steps, ticks, minimap } = this.layout;
+    pen.within(plot.x, steps.y, plot.width, frame.height, () => {
+      drawSteps(pen, theme, this.axis, this.info, steps, plot);
     });
-    drawByteAxis(pen, theme, this.bytes, plot);
-    drawEventAxis(pen, theme, this.axis, ticks, plot);
+    drawByteLabels(pen, theme, this.bytes, plot);
+    drawEventLabels(pen, theme, this.axis, ticks);
     drawWindow(frame, minimap, this.overview, wishes.range);
     pen.within(plot.x, marks.y, plot.width, frame.height, () => {
       this.drawLimits(frame);
@@ -182,6 +184,13 @@ export class TimelinePicture {
     if (!this.tooMany && pieces.length === places.length) this.packed = pieces;
   }
 
+  /** Faint rules at the ticks of both axes, below all else. */
+  private paintRules({ renderer, theme, ratio }: Frame): void {
+    this.batch.clear();
+    addRules(this.batch, theme.colour("--line"), this.axis, this.bytes, this.layout.plot, ratio);
+    renderer.rects(this.batch);
+  }
+
   private paintStack(frame: Frame, wishes: Wishes): void {
     const { renderer, theme, ratio } = frame;
     if (!this.bands || !this.counters) return;
@@ -223,21 +232,16 @@ export class TimelinePicture {
   /** Capacity and limit, or a word at the upper edge where they lie beyond it. */
   private drawLimits({ pen, theme }: Frame): void {
     const { plot } = this.layout;
-    const right = plot.x + plot.width - 4;
-    let free = plot.y + 8;
+    let free = plot.y + 7;
     for (const { bytes, words, token } of limitsOf(this.info)) {
       const colour = theme.css(token);
-      const halo = theme.css("--panel");
       const y = this.y(bytes);
-      if (y >= plot.y)
-        pen.line(plot.x, Math.round(y) + 0.5, plot.x + plot.width, Math.round(y) + 0.5, {
-          colour,
-          dash: [6, 4],
-        });
-      const text = y >= plot.y ? words : `↑ ${words}`;
-      const at = Math.max(free, y >= plot.y ? y + 9 : plot.y + 8);
-      if (at > plot.y + plot.height - 8) continue;
-      pen.text(text, right, at, { colour, halo, align: "right" });
+      const seen = y >= plot.y;
+      if (y > plot.y + plot.height) continue;
+      const line = Math.round(y) + 0.5;
+      if (seen) pen.line(plot.x, line, plot.x + plot.width, line, { colour, dash: [6, 4] });
+      const at = Math.max(free, seen ? y - 8 : 0);
+      pen.text(seen ? words : `↑ ${words}`, plot.x + 6, at, { colour, halo: theme.css("--panel") });
       free = at + 15;
     }
   }
@@ -303,25 +307,29 @@ function groupColours({ theme }: Frame, info: Device, { by, selection }: Wishes)
 }
 
 /** Lines that are not to be passed: a device's memory, and what the allocator was allowed. */
-function limitsOf(info: Device): { bytes: number; words: string; token: string }[] {
-  const limits: { bytes: number; words: string; token: string }[] = [];
-  if (info.capacity_bytes)
+function limitsOf({
+  capacity_bytes: capacity,
+  limit,
+}: Device): { bytes: number; words: string; token: string }[] {
+  const limits = [];
+  if (capacity) {
     limits.push({
-      bytes: info.capacity_bytes,
-      words: `memory of the device ${formatBytes(info.capacity_bytes)}`,
+      bytes: capacity,
+      words: `memory of the device: ${formatBytes(capacity)}`,
       token: "--text-quiet",
     });
-  if (info.limit && info.limit.low_bytes > 0) {
-    const { kind, low_bytes, high_bytes } = info.limit;
-    const about =
-      high_bytes > low_bytes
-        ? `${formatBytes(low_bytes)} to ${formatBytes(high_bytes)}`
-        : high_bytes === 0
-          ? `at least ${formatBytes(low_bytes)}`
-          : formatBytes(low_bytes);
-    limits.push({ bytes: low_bytes, words: `limit (${kind.replaceAll("_", " ")}) ${about}`, token: "--bad" });
+  }
+  if (limit && limit.low_bytes > 0) {
+    const what = limit.kind === "fraction" ? "limit by a memory fraction" : "limit";
+    limits.push({ bytes: limit.low_bytes, words: `${what}: ${amountBetween(limit)}`, token: "--bad" });
   }
   return limits.sort((a, b) => b.bytes - a.bytes);
+}
+
+/** "16.00 GiB", "15.99 GiB to 16.02 GiB", "at least 15.99 GiB": a limit is known as far as an error told. */
+function amountBetween({ low_bytes: low, high_bytes: high }: Limit): string {
+  if (high === 0) return `at least ${formatBytes(low)}`;
+  return high > low ? `${formatBytes(low)} to ${formatBytes(high)}` : formatBytes(low);
 }
 
 /** From nothing to a little above the peak, or above a limit that is not far from it. */

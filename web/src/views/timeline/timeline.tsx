@@ -72,7 +72,6 @@ function TimelineOf({ device }: { device: OpenDevice }) {
           <Float at={view.pointer}>
             <Note device={device} hovered={view.hovered} />
           </Float>
-          <Hint view={view} />
           <p id="timeline-help" class="heard">
             W and S zoom, A and D move, comma and full stop step by event, P goes to the peak. The table of
             events holds the same numbers.
@@ -152,10 +151,4 @@ function LegendNow({ device, view }: { device: OpenDevice; view: TimelineState }
   const grouping = groupingOf(device, useApp());
   const slice = view.slice.value;
   return grouping && slice ? <Legend grouping={grouping} slice={slice} /> : null;
-}
-
-/** Says why single blocks are not to be seen. */
-function Hint({ view }: { view: TimelineState }) {
-  if (!view.tooMany.value) return null;
-  return <p class="picture-hint">zoom in for single blocks</p>;
 }

@@ -50,6 +50,7 @@ export function TimelineToolbar({ device, view }: { device: OpenDevice; view: Ti
         checked={view.blocks.value}
         onChange={(checked) => (view.blocks.value = checked)}
       />
+      {view.tooMany.value && <span class="quiet toolbar-note">(zoom in to see them)</span>}
       <Tick
         label="fit height"
         title="Scale to the largest amount in the window"
