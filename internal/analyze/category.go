@@ -1,7 +1,9 @@
 package analyze
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
 )
@@ -35,6 +37,16 @@ func (c Category) String() string { return categoryNames[c] }
 
 // MarshalText writes the category's name.
 func (c Category) MarshalText() ([]byte, error) { return []byte(categoryNames[c]), nil }
+
+// UnmarshalText reads a category's name.
+func (c *Category) UnmarshalText(text []byte) error {
+	i := slices.Index(categoryNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown category %q, expected one of %s", text, strings.Join(categoryNames[:], ", "))
+	}
+	*c = Category(i)
+	return nil
+}
 
 // evidence is all that the rules may look at.
 type evidence struct {
