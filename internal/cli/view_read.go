@@ -29,26 +29,65 @@ func (v *view) files(ctx context.Context, args []string) ([]viewer.File, error) 
 			v.app.Warn("%s", note)
 		}
 	}
-	if err := v.explain.readTexts(ctx, in.files); err != nil {
-		return nil, err
-	}
 	var files []viewer.File
+	var errs []error
 	for _, f := range in.files {
-		opened := &viewed{v: v, file: f}
-		files = append(files, viewer.File{Name: v.explain.shown(f.Path), Rank: f.Rank, Read: opened.read, Changed: opened.changed})
+		d := &viewed{v: v, file: f, err: v.peek(ctx, f)}
+		if d.err != nil {
+			errs = append(errs, d.err)
+		}
+		files = append(files, viewer.File{Name: v.explain.shown(f.Path), Rank: f.Rank, Read: d.read, Changed: d.changed})
+	}
+	if len(errs) == len(files) {
+		return nil, errs[0]
 	}
 	return files, nil
+}
+
+// peek reads a text, and tells why a file cannot be shown where its beginning tells. What
+// can be read once only has its turn later.
+func (v *view) peek(ctx context.Context, f snapshot.File) error {
+	e := v.explain
+	if v.app.readsOnce(f.Path) {
+		return nil
+	}
+	return e.withInput(ctx, f, func(in *snapshot.Input, _ *timeline.Ahead) error {
+		if in.IsText() {
+			if err := e.readText(f.Path, in); err != nil {
+				return err
+			}
+			return v.textError(f)
+		}
+		switch in.Identity.Content {
+		case snapshot.ContentPickle, snapshot.ContentJSON, snapshot.ContentHTML:
+			return nil
+		}
+		_, err := in.Recording() // which says what it is instead
+		return inputError(err)
+	})
+}
+
+func (v *view) textError(f snapshot.File) error {
+	err := inputError(fmt.Errorf("%s is a text, which has no events to look at", v.explain.shown(f.Path)))
+	if v.f.redact {
+		return err
+	}
+	return withHint(err, "ullage explain %s", shellWord(f.Path))
 }
 
 // viewed is a file that is shown.
 type viewed struct {
 	v    *view
 	file snapshot.File
+	err  error       // why it cannot be shown, where that is known beforehand
 	info fs.FileInfo // when it was read; nil where that means nothing
 }
 
 // read reads, replays and explains the file.
 func (d *viewed) read(ctx context.Context, note func(viewer.Stage, float64)) (*viewer.Read, error) {
+	if d.err != nil {
+		return nil, d.err
+	}
 	note(viewer.Reading, 0)
 	a, f := d.v.app, d.file
 	file, size, err := a.open(f.Path, a.Stdin)
@@ -82,7 +121,7 @@ func (d *viewed) read(ctx context.Context, note func(viewer.Stage, float64)) (*v
 func (d *viewed) explain(out *viewer.Read, in *snapshot.Input, ahead *timeline.Ahead, note func(viewer.Stage, float64)) error {
 	e, f := d.v.explain, d.file
 	if in.IsText() {
-		return withHint(inputError(fmt.Errorf("%s is a text, which has no events to look at", e.shown(f.Path))), "ullage explain %s", shellWord(f.Path))
+		return d.v.textError(f)
 	}
 	beside := d.v.app.readSidecar(f.Path)
 	f.Rank = beside.rankOr(f.Rank)
@@ -144,14 +183,4 @@ func (c *countedReader) Read(p []byte) (int, error) {
 		c.note(viewer.Reading, float64(c.done)/float64(c.size))
 	}
 	return n, err
-}
-
-// readTexts explains the texts among files, so that recordings are explained with what they say.
-func (e *explainer) readTexts(ctx context.Context, files []snapshot.File) error {
-	for _, f := range files {
-		if _, err := e.explainFile(ctx, f, true); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -64,7 +64,7 @@ func (c *compiler) endBurst(i int, a snapshot.Action) {
 			c.p.Notes.NamedCaches++
 		}
 	} else if a.Grows() && !c.collected() {
-		c.p.retries = append(c.p.retries, u.before+c.tl.Dev.Events.At(i).SizeBytes)
+		c.p.retries = append(c.p.retries, Retry{u.from, i, u.before + c.tl.Dev.Events.At(i).SizeBytes})
 	}
 	u.n = 0
 }

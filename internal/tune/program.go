@@ -18,8 +18,18 @@ type Program struct {
 	requests []request
 	slots    int // live blocks at the most: ops name blocks by slots that are used again
 	start    start
-	retries  []int64 // reserved memory that a growth in the recording would have led to, but failed
+	retries  []Retry
 }
+
+// Retry is a request for memory of the driver that failed in the recording, and was made again
+// after cached memory had been given back.
+type Retry struct {
+	From, To   int   // events: the first release, and the growth that succeeded
+	WouldBytes int64 // reserved memory that the failed request would have led to
+}
+
+// Retries returns the retries of the recorded run, in order.
+func (p *Program) Retries() []Retry { return p.retries }
 
 // Notes counts what had to be inferred or left out to get from a recording to a Program.
 type Notes struct {

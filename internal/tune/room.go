@@ -105,8 +105,8 @@ func (p *Program) bound() Bound {
 			b.HighBytes = high
 		}
 	}
-	for _, v := range p.retries {
-		narrow(v)
+	for _, r := range p.retries {
+		narrow(r.WouldBytes)
 	}
 	for i := range p.ops {
 		if p.ops[i].what&^slotMask != opFail {

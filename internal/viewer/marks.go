@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/ullage-dev/ullage/internal/timeline"
+	"github.com/ullage-dev/ullage/internal/tune"
 	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
 )
@@ -33,55 +35,52 @@ func (d *Device) marks() (list []markJSON, leftOut int) {
 // eventMarks returns the marks that are events themselves, or runs of them.
 func (d *Device) eventMarks() []markJSON {
 	list := []markJSON{}
-	e := d.TL.Dev.Events
-	b := snapshot.Batch{Want: snapshot.WithAction | snapshot.WithSize}
-	var r release
-	for k := range e.Chunks() {
-		e.Chunk(k, &b)
+	for _, i := range d.TL.OOMs {
+		list = append(list, markJSON{i, "oom", "out of memory: " + units.FormatBytes(d.TL.Dev.Events.At(i).SizeBytes) + " asked for"})
+	}
+	for _, r := range d.retries() {
+		list = append(list, markJSON{r.From, "retry", d.retryText(r)})
+	}
+	b := snapshot.Batch{Want: snapshot.WithAction}
+	for k := range d.TL.Dev.Events.Chunks() {
+		d.TL.Dev.Events.Chunk(k, &b)
 		for j, a := range b.Action {
-			i, size := b.First+j, int64(b.Size[j])
-			switch action := snapshot.Action(a); action {
-			case snapshot.OOM:
-				list = append(list, markJSON{i, "oom", "out of memory: " + units.FormatBytes(size) + " asked for"})
-			case snapshot.Snapshot:
-				list = append(list, markJSON{i, "snapshot", "a snapshot was taken"})
-			default:
-				if r.see(i, action, size) {
-					list = append(list, markJSON{r.from, "retry", r.text(size)})
-				}
-			}
-			if a := snapshot.Action(a); a != snapshot.SegmentFree && a != snapshot.SegmentUnmap {
-				r = release{}
+			if snapshot.Action(a) == snapshot.Snapshot {
+				list = append(list, markJSON{b.First + j, "snapshot", "a snapshot was taken"})
 			}
 		}
 	}
 	return list
 }
 
-// release is a run of events that give memory back to the driver, with nothing between.
-type release struct {
-	segments int
-	bytes    int64
-	from     int
-}
-
-// see takes an event into account. It tells whether the event brings memory from the driver
-// right after some was given back: PyTorch does so when the driver refuses it.
-func (r *release) see(i int, a snapshot.Action, sizeBytes int64) bool {
-	if a == snapshot.SegmentFree || a == snapshot.SegmentUnmap {
-		if r.segments == 0 {
-			r.from = i
-		}
-		r.segments++
-		r.bytes += sizeBytes
-		return false
+// retries returns where the driver refused memory, so that the allocator gave back what it
+// kept. Most recordings show at a glance that there was none.
+func (d *Device) retries() []tune.Retry {
+	if !d.regrows() {
+		return nil
 	}
-	return r.segments > 0 && a.Grows()
+	p, err := tune.Compile(d.TL, d.died())
+	if err != nil {
+		return nil // what cannot be replayed has no events that tell
+	}
+	return p.Retries()
 }
 
-func (r *release) text(sizeBytes int64) string {
-	return fmt.Sprintf("%s in %s given back to the driver, then %s taken",
-		units.FormatBytes(r.bytes), units.FormatPlural(r.segments, "segment", "segments"), units.FormatBytes(sizeBytes))
+// regrows tells whether memory is ever given back and taken right after it.
+func (d *Device) regrows() bool {
+	e := d.TL.Dev.Events
+	for _, g := range d.TL.Segments {
+		if next := g.To + 1; g.To != timeline.Never && next < e.Len() && e.At(next).Action.Grows() {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Device) retryText(r tune.Retry) string {
+	before, after := d.TL.TotalsAt(r.From-1).Reserved, d.TL.TotalsAt(r.To-1).Reserved
+	return fmt.Sprintf("%s given back to the driver, which had refused %s",
+		units.FormatBytes(before-after), units.FormatBytes(r.WouldBytes-before))
 }
 
 // annotations returns the beginnings of the scopes that the program named on this device, at

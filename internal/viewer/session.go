@@ -26,13 +26,13 @@ type File struct {
 
 // Read is what reading a file came to.
 type Read struct {
-	Rec     *snapshot.Recording
-	ID      []byte // differs for whatever makes any answer differ
+	Rec *snapshot.Recording
+	ID  []byte // differs for whatever makes any answer differ
 
 	// Argument names the file in a command line, quoted; "" where no command can read it
 	// again, as from standard input.
 	Argument string
-	Devices []Explained
+	Devices  []Explained
 }
 
 // Explained is a device of a recording, explained.

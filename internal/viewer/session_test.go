@@ -2,14 +2,19 @@ package viewer
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// small is a recording with a failed allocation, a retry before it, and little else.
+// small is a recording with a failed allocation, and little else.
 const small = "gpu/oom_checkerboard.pickle.xz"
 
 func TestSession(t *testing.T) {
@@ -150,5 +155,58 @@ func TestProgress(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMarks: what is pointed out is what the recording holds, in order.
+func TestMarks(t *testing.T) {
+	tests := []struct {
+		name  string
+		count map[string]int
+	}{
+		{"recordings/bert_varlen-lim16.pickle.xz", map[string]int{"oom": 1, "retry": 2, "annotation": 16}},
+		{"gpu/empties_cache.pickle.xz", map[string]int{"annotation": 24}}, // memory is given back, but nobody refused any
+		{"gpu/oom_survived.pickle.xz", map[string]int{"oom": 1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := serve(t, tt.name)
+			got := map[string]int{}
+			last := -1
+			for _, m := range answerJSON[deviceJSON](t, s, first(t, s)).Marks {
+				got[m.Kind]++
+				if m.Event < last || m.Text == "" {
+					t.Errorf("%+v after event %d", m, last)
+				}
+				last = m.Event
+			}
+			if diff := cmp.Diff(tt.count, got); diff != "" {
+				t.Errorf("marks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTiles: at every level the tiles hold the peak, to the byte, and their last values are
+// the ends.
+func TestTiles(t *testing.T) {
+	s := serve(t, "recordings/vit.pickle.xz")
+	d := s.session.devices()[0]
+	for level := range d.tiles().MaxLevel + 1 {
+		peak := 0.0
+		for i := range tileCount(int64(d.Events()), level) {
+			tile := answerTo(t, s, fmt.Sprintf("%s/tile/counters/%d/%d", first(t, s), level, i))
+			n := int(binary.LittleEndian.Uint32(tile[24:]))
+			columns := tile[64:]
+			if flags := binary.LittleEndian.Uint32(tile[8:]); flags&2 != 0 {
+				columns = columns[8*(n+1):]
+			}
+			for k := range n { // the second column: the maxima of what is allocated
+				peak = max(peak, math.Float64frombits(binary.LittleEndian.Uint64(columns[8*(n+k):])))
+			}
+		}
+		if int64(peak) != d.TL.Peak.Allocated.Bytes {
+			t.Errorf("level %d: the most is %.0f bytes, want %d", level, peak, d.TL.Peak.Allocated.Bytes)
+		}
 	}
 }
