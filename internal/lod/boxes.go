@@ -1,7 +1,6 @@
 package lod
 
 import (
-	"math"
 	"math/bits"
 	"sort"
 
@@ -108,9 +107,6 @@ type view struct {
 func (v view) meets(b box) bool {
 	return b.start < v.to && b.end > v.from && b.place < v.high && b.place+b.size > v.low
 }
-
-// everywhere is a view of all places.
-func everywhere(from, to int) view { return view{from, to, 0, math.MaxInt64} }
 
 // class calls f for the boxes of one class that meet v.
 func (x *boxIndex) class(length, size int, v view, f func(id uint32, b box)) {

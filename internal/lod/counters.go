@@ -162,33 +162,26 @@ func (c *Counters) nodes(a, b, top int, f func(level, node int) bool) {
 	}
 }
 
-// scan is nodes with the extent of each; events are stepped through one by one.
-func (c *Counters) scan(a, b, top int, f func(x extent, level, node int) bool) {
-	var now timeline.Totals
-	at := -1 // the event before which now holds
-	c.nodes(a, b, top, func(l, node int) bool {
-		if l > 0 {
-			return f(c.levels[l-1].at(node), l, node)
-		}
-		if at != node {
-			now = c.before(node)
-		}
-		now, at = c.tl.Next(node, now), node+1
-		v := valuesOf(now)
-		return f(extent{v, v}, 0, node)
-	})
-}
-
 // extent returns the lowest and highest values after events [a, b), of which there is
 // at least one.
 func (c *Counters) extent(a, b int) (x extent) {
 	first := true
-	c.scan(a, b, len(c.levels), func(y extent, _, _ int) bool {
+	now, at := timeline.Totals{}, -1 // the event before which now holds
+	c.nodes(a, b, len(c.levels), func(l, node int) bool {
+		var y extent
+		if l > 0 {
+			y = c.levels[l-1].at(node)
+		} else {
+			if at != node {
+				now = c.before(node)
+			}
+			now, at = c.tl.Next(node, now), node+1
+			y = extent{valuesOf(now), valuesOf(now)}
+		}
 		if first {
 			x, first = y, false
-		} else {
-			x.join(y)
 		}
+		x.join(y)
 		return true
 	})
 	return x
@@ -198,17 +191,23 @@ func (c *Counters) extent(a, b int) (x extent) {
 // bytes must be the maximum there.
 func (c *Counters) first(a, b, top int, bytes int64) int {
 	found := -1
-	c.scan(a, b, top, func(x extent, l, node int) bool {
-		switch {
-		case x.max[Allocated] != bytes:
-			return true
-		case l == 0:
-			found = node
-		default:
+	now, at := timeline.Totals{}, -1 // the event before which now holds
+	c.nodes(a, b, top, func(l, node int) bool {
+		if l > 0 {
+			if int64(c.levels[l-1].max[Allocated].At(node)) != bytes {
+				return true
+			}
 			size := 1 << (groupBits * l)
 			found = c.first(node*size, min((node+1)*size, c.n), l-1, bytes)
+			return false
 		}
-		return false
+		if at != node {
+			now = c.before(node)
+		}
+		if now, at = c.tl.Next(node, now), node+1; now.Allocated == bytes {
+			found = node
+		}
+		return found < 0
 	})
 	return found
 }

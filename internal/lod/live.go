@@ -3,51 +3,35 @@ package lod
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"github.com/ullage-dev/ullage/internal/timeline"
 )
 
 // LiveAt returns the blocks that are allocated after an event (-1: before the first),
 // in the order of their allocation.
-func (d *Device) LiveAt(event int) []uint32 {
-	return d.at(event, timeline.Life.LiveAfter)
-}
-
-// HeldAt is LiveAt with the blocks that are pending.
-func (d *Device) HeldAt(event int) []uint32 {
-	return d.at(event, timeline.Life.HeldAfter)
-}
-
-func (d *Device) at(event int, is func(l timeline.Life, event int) bool) (ids []uint32) {
-	if event = min(max(event, -1), d.Events-1); event < 0 { // those that were there before the first event come first
-		for b := 0; b < d.TL.NumBlocks() && d.TL.Life(b).Alloc < 0; b++ {
-			if is(d.TL.Life(b), event) {
-				ids = append(ids, uint32(b))
-			}
+func (d *Device) LiveAt(event int) (ids []uint32) {
+	event = d.clamp(event)
+	d.TL.EachHeld(event, func(b int, l timeline.Life) {
+		if l.LiveAfter(event) {
+			ids = append(ids, uint32(b))
 		}
-		return ids
-	}
-	for length := range lengthClasses {
-		for size := range sizeClasses {
-			d.Blocks.index.class(length, size, everywhere(event, event+1), func(id uint32, _ box) {
-				if is(d.TL.Life(int(id)), event) {
-					ids = append(ids, id)
-				}
-			})
-		}
-	}
-	slices.Sort(ids)
+	})
 	return ids
 }
 
+// HeldAt is LiveAt with the blocks that are pending.
+func (d *Device) HeldAt(event int) (ids []uint32) {
+	d.TL.EachHeld(d.clamp(event), func(b int, _ timeline.Life) { ids = append(ids, uint32(b)) })
+	return ids
+}
+
+// clamp returns the event of the recording, or -1, that is nearest to one.
+func (d *Device) clamp(event int) int { return min(max(event, -1), d.Events-1) }
+
 // BornIn returns the blocks allocated by events [from, to): numbers [first, last).
 func (d *Device) BornIn(from, to int) (first, last int) {
-	born := func(event int) int {
-		return sort.Search(d.TL.NumBlocks(), func(b int) bool { return d.TL.Life(b).Alloc >= event })
-	}
-	first = born(max(from, 0))
-	return first, max(first, born(to))
+	first = d.TL.NumAllocatedBy(max(from, 0) - 1)
+	return first, max(first, d.TL.NumAllocatedBy(max(to, 0)-1))
 }
 
 // Sum is what a group of blocks comes to.

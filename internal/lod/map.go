@@ -43,8 +43,8 @@ type MapPicture struct {
 	Density    []float32 // share of each cell of 2 × 2 buckets, rows by rising place
 }
 
-// cellBuckets is how many buckets a cell of the raster is wide and high.
-const cellBuckets = 2
+// cellBits says that a cell of the raster is 2^1 buckets wide and high.
+const cellBits = 1
 
 // Picture returns what v shows, and false where it lies outside the map.
 func (m *Map) Picture(v MapView) (*MapPicture, bool) {
@@ -55,7 +55,7 @@ func (m *Map) Picture(v MapView) (*MapPicture, bool) {
 	}
 	see := view{int(x.From()), int(min(x.To(), int64(m.events))), y.From(), min(y.To(), m.units)}
 	p := &MapPicture{X: x, Y: y, MinX: x.Level, MinY: y.Level}
-	r := newRaster(see, cellBuckets<<x.Level, cellBuckets<<y.Level)
+	r := newRaster(see, x.Level+cellBits, y.Level+cellBits)
 	m.addSmall(r, p)
 	p.Rects = m.rects(see, p.MinX, p.MinY)
 	p.thin(r, cmp.Or(max(v.Limit, 0), defaultRects))

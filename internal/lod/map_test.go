@@ -115,7 +115,7 @@ func checkPicture(t fataler, m *Map, p *MapPicture) {
 // cell returns what cell i of the raster covers.
 func (p *MapPicture) cell(see view, i int) view {
 	x, y := i%p.CellsX, int64(i/p.CellsX)
-	wide, high := cellBuckets<<p.X.Level, int64(cellBuckets)<<p.Y.Level
+	wide, high := 2<<p.X.Level, int64(2)<<p.Y.Level
 	return view{see.from + x*wide, min(see.from+(x+1)*wide, see.to), see.low + y*high, min(see.low+(y+1)*high, see.high)}
 }
 

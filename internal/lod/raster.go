@@ -9,14 +9,14 @@ package lod
 type raster struct {
 	view
 	nx, ny                     int
-	cellX, cellY               int64 // events, units
+	cellX, cellY               int // cells are 2^cellX events wide and 2^cellY units high
 	points, stepX, stepY, step []float64
 }
 
-func newRaster(v view, cellX, cellY int64) *raster {
+func newRaster(v view, cellX, cellY int) *raster {
 	r := &raster{view: v, cellX: cellX, cellY: cellY}
-	r.nx = int((int64(v.to-v.from) + cellX - 1) / cellX)
-	r.ny = int((v.high - v.low + cellY - 1) / cellY)
+	r.nx = (v.to-v.from-1)>>cellX + 1
+	r.ny = int((v.high-v.low-1)>>cellY) + 1
 	n := (r.nx + 1) * (r.ny + 1)
 	all := make([]float64, 4*n)
 	r.points, r.stepX, r.stepY, r.step = all[:n], all[n:2*n], all[2*n:3*n], all[3*n:]
@@ -33,19 +33,19 @@ type profile struct {
 	full     float64
 }
 
-// profileOf takes an interval that is within the axis and not empty.
-func profileOf(from, to, cell int64) (p profile) {
-	first, last := from/cell, (to-1)/cell
+// profileOf takes an interval that is within the axis and not empty, and cells of 2^bits.
+func profileOf(from, to int64, bits int) (p profile) {
+	first, last, cell := from>>bits, (to-1)>>bits, int64(1)<<bits
 	if first == last {
 		p.put(first, to-from)
 		return p
 	}
 	p.from, p.to, p.full = int(first), int(last)+1, float64(cell)
-	if head := (first+1)*cell - from; head < cell {
+	if head := (first+1)<<bits - from; head < cell {
 		p.put(first, head)
 		p.from++
 	}
-	if tail := to - last*cell; tail < cell {
+	if tail := to - last<<bits; tail < cell {
 		p.put(last, tail)
 		p.to--
 	}
@@ -70,7 +70,7 @@ func (r *raster) add(b box) {
 func (r *raster) addWeight(at int, low, high int64, weight float64) {
 	if y, ok := r.profileY(low, high); ok && at >= r.from && at < r.to {
 		x := profile{n: 1}
-		x.cell[0], x.amount[0] = int(int64(at-r.from)/r.cellX), 1
+		x.cell[0], x.amount[0] = (at-r.from)>>r.cellX, 1
 		r.put(x, y, weight)
 	}
 }
@@ -121,7 +121,7 @@ func (r *raster) shares() []float32 {
 	w := r.nx + 1
 	out := make([]float32, r.nx*r.ny)
 	for y := range r.ny {
-		height := min(r.cellY, r.high-r.low-int64(y)*r.cellY)
+		height := min(1<<r.cellY, r.high-r.low-int64(y)<<r.cellY)
 		var runX, run float64
 		for x := range r.nx {
 			at := y*w + x
@@ -131,7 +131,7 @@ func (r *raster) shares() []float32 {
 			}
 			runX += r.stepX[at]
 			run += r.step[at]
-			width := min(r.cellX, int64(r.to-r.from)-int64(x)*r.cellX)
+			width := min(1<<r.cellX, r.to-r.from-x<<r.cellX)
 			if sum := r.points[at] + runX + r.stepY[at] + run; sum >= leastAmount {
 				out[y*r.nx+x] = float32(min(sum/(float64(width)*float64(height)), 1))
 			}

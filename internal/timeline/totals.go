@@ -139,7 +139,7 @@ func (t *Timeline) move(now *Totals, i int, a snapshot.Action, sizeBytes int64, 
 // Next returns the counters after event i, where now is what they were before it.
 // Walk is several times faster for a run of events.
 func (t *Timeline) Next(i int, now Totals) Totals {
-	e := t.Dev.Events.At(i)
-	t.move(&now, i, e.Action, e.SizeBytes, t.BlockOf(i))
+	e := t.Dev.Events
+	t.move(&now, i, e.ActionAt(i), e.SizeAt(i), t.BlockOf(i))
 	return now
 }
