@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -132,7 +133,7 @@ type answer struct {
 
 // ask answers a path as the server does.
 func (e *export) ask(path string) (answer, error) {
-	if err := e.ctx.Err(); err != nil {
+	if err := context.Cause(e.ctx); err != nil {
 		return answer{}, err
 	}
 	target, err := url.Parse("http://localhost" + api + path)
@@ -142,9 +143,18 @@ func (e *export) ask(path string) (answer, error) {
 	w := recorder{header: http.Header{}}
 	e.s.ServeHTTP(&w, &http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{}})
 	if w.status != 0 && w.status != http.StatusOK {
-		return answer{}, fmt.Errorf("%s: %s", path, bytes.TrimSpace(w.body.Bytes()))
+		return answer{}, refusal(path, &w)
 	}
 	return answer{path, pack(w.body.Bytes())}, nil
+}
+
+// refusal is the error in an answer.
+func refusal(path string, w *recorder) error {
+	var v errorJSON
+	if err := json.Unmarshal(w.body.Bytes(), &v); err != nil || w.status >= http.StatusInternalServerError {
+		return fmt.Errorf("%s: status %d: %.200s", path, w.status, w.body.Bytes())
+	}
+	return statusErrorf(w.status, "%s", v.Error.Message)
 }
 
 // indexEntry is what an answer takes in the packed index beside its path, at most: its

@@ -1,9 +1,13 @@
 package viewer
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
+	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/internal/units"
 )
 
@@ -18,10 +22,15 @@ func (e *export) gather() error {
 		return &TooSmallError{e.needs([]answer{first}), e.opt.MaxBytes}
 	}
 	devices := e.s.session.devices()
-	for _, d := range devices {
-		if err := e.addAll(d.File, e.facts(d)); err != nil {
-			return err
+	for _, facts := range []func(*Device) []question{e.explained, e.moments, e.tables, e.blocks} {
+		for _, d := range devices {
+			if err := e.addAll(d.File, facts(d)); err != nil {
+				return err
+			}
 		}
+	}
+	if err := e.addAll(e.s.session.recordings[0].file.Name, comparisons(devices)); err != nil {
+		return err
 	}
 	pictures := make([]*pictures, len(devices))
 	for i, d := range devices {
@@ -45,32 +54,51 @@ type question struct {
 	path, what string
 }
 
-// addAll asks questions and puts the answers in, one by one. One that does not fit is left
-// out, and said to be.
+// addAll asks questions and puts the answers in, one by one. What does not fit, or has no
+// answer, is left out and said to be.
 func (e *export) addAll(file string, list []question) error {
 	var missing []string
 	for _, q := range list {
-		a, err := e.ask(q.path)
-		if err != nil {
+		a, err := e.askAgain(q.path)
+		var refused *statusError
+		why := "no room in " + units.FormatBytes(e.opt.MaxBytes)
+		switch {
+		case errors.As(err, &refused):
+			why = refused.message
+		case err != nil:
 			return err
+		case e.add([]answer{a}):
+			continue
 		}
-		if !e.add([]answer{a}) && !slices.Contains(missing, q.what) {
-			missing = append(missing, q.what)
+		line := fmt.Sprintf("%s: %s: %s", file, q.what, why)
+		if !slices.Contains(missing, line) {
+			missing = append(missing, line)
 		}
 	}
-	for _, what := range missing {
-		e.index.LeftOut = append(e.index.LeftOut, fmt.Sprintf("%s: %s: no room in %s", file, what, units.FormatBytes(e.opt.MaxBytes)))
-	}
+	e.index.LeftOut = append(e.index.LeftOut, missing...)
 	return nil
 }
 
-// facts are the questions about a device whose answers are no pictures. What a page is of
-// little use without comes first.
-func (e *export) facts(d *Device) []question {
-	at := func(what string) string { return fmt.Sprintf("rec/%s/%d%s", d.ID, d.Dev, what) }
-	list := []question{{at(""), "what the device is made of"}, {at("/explain"), "what explain says"}}
+// askAgain asks until the answer is made: the search for other settings takes its time.
+func (e *export) askAgain(path string) (answer, error) {
+	for {
+		a, err := e.ask(path)
+		if busy := new(statusError); !errors.As(err, &busy) || busy.status != http.StatusConflict {
+			return a, err
+		}
+	}
+}
+
+// about is the path of a question about a device.
+func about(d *Device, format string, args ...any) string {
+	return fmt.Sprintf("rec/%s/%d", d.ID, d.Dev) + fmt.Sprintf(format, args...)
+}
+
+// explained are the questions without which a page is of little use.
+func (e *export) explained(d *Device) []question {
+	list := []question{{about(d, ""), "what the device is made of"}, {about(d, "/explain"), "what explain says"}}
 	for _, rule := range e.ruleIDs(d) {
-		list = append(list, question{at("/rule/" + rule), "pages of rules"})
+		list = append(list, question{about(d, "/rule/%s", rule), "pages of rules"})
 	}
 	return list
 }
@@ -88,4 +116,85 @@ func (e *export) ruleIDs(d *Device) (ids []string) {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// moments are the questions about the events that matter.
+func (e *export) moments(d *Device) (list []question) {
+	for _, event := range d.events() {
+		list = append(list,
+			question{about(d, "/moment?event=%d", event), "what is where, at some events"},
+			question{about(d, "/event/%d", max(event, 0)), "what some events are"},
+			question{about(d, "/flame?event=%d", event), "flame graphs of some events"},
+			question{about(d, "/flame?event=%d&invert=1", event), "flame graphs of some events"},
+			question{about(d, "/flame?event=%d&library=0", event), "flame graphs of some events"},
+			question{about(d, "/flame?event=%d&invert=1&library=0", event), "flame graphs of some events"},
+		)
+	}
+	return slices.DeleteFunc(list, func(q question) bool { return d.Events() == 0 && q.what == "what some events are" })
+}
+
+// maxExportMoments is how many events are there with all that is live: each takes some
+// 10 to 100 kB.
+const maxExportMoments = 16
+
+// events are the events that the page leads to: the peaks, what findings name, what marks
+// point out, and the end. The first ones matter most.
+func (d *Device) events() []int {
+	list := []int{d.TL.Peak.Allocated.Event, d.TL.Peak.Reserved.Event}
+	for _, f := range d.X.Findings {
+		if f.Event >= 0 {
+			list = append(list, f.Event)
+		}
+	}
+	for _, m := range d.eventMarks() {
+		list = append(list, m.Event)
+	}
+	list = append(list, d.Events()-1)
+	var once []int
+	for _, event := range list {
+		if !slices.Contains(once, event) {
+			once = append(once, event)
+		}
+	}
+	return once[:min(len(once), maxExportMoments)]
+}
+
+// tables are the first rows of each table, and what tune says.
+func (e *export) tables(d *Device) []question {
+	return []question{
+		{about(d, "/table/sites?count=1000"), "the table of sites"},
+		{about(d, "/table/segments?count=1000"), "the table of segments"},
+		{about(d, "/table/blocks?count=1000&sort=-size_bytes"), "the table of blocks"},
+		{about(d, "/table/blocks?count=1000"), "the table of blocks"},
+		{about(d, "/table/events?count=1000"), "the table of events"},
+		{about(d, "/tune"), "other settings"},
+	}
+}
+
+// maxExportBlocks is how many blocks are there with all that is known of them.
+const maxExportBlocks = 100
+
+// blocks are the questions about the largest blocks of the peak.
+func (e *export) blocks(d *Device) (list []question) {
+	var held []int
+	peak := d.TL.Peak.Allocated.Event
+	d.TL.EachHeld(peak, func(block int, l timeline.Life) {
+		if l.LiveAfter(peak) {
+			held = append(held, block)
+		}
+	})
+	slices.SortStableFunc(held, func(a, b int) int { return cmp.Compare(d.TL.Life(b).SizeBytes, d.TL.Life(a).SizeBytes) })
+	for _, block := range held[:min(len(held), maxExportBlocks)] {
+		list = append(list, question{about(d, "/block/%d", block), "what is known of single blocks"})
+	}
+	return list
+}
+
+// comparisons are the first device with each other one.
+func comparisons(devices []*Device) (list []question) {
+	for _, d := range devices[min(1, len(devices)):] {
+		a, b := devices[0], d
+		list = append(list, question{fmt.Sprintf("compare?a=%s%%2F%d&b=%s%%2F%d", a.ID, a.Dev, b.ID, b.Dev), "comparisons"})
+	}
+	return list
 }

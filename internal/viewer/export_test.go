@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -53,7 +54,7 @@ func unpack(t *testing.T, packed []byte) []byte {
 	return plain
 }
 
-func parts(t *testing.T, s *Server, maxBytes int64) exported {
+func exportParts(t *testing.T, s *Server, maxBytes int64) exported {
 	t.Helper()
 	page, err := s.Export(t.Context(), ExportOptions{MaxBytes: maxBytes})
 	if err != nil {
@@ -66,7 +67,7 @@ func parts(t *testing.T, s *Server, maxBytes int64) exported {
 // them, and of a small recording all of them.
 func TestExport(t *testing.T) {
 	s := serve(t, small)
-	x := parts(t, s, 20e6)
+	x := exportParts(t, s, 20e6)
 	for path, at := range x.index.Answers {
 		if got, want := unpack(t, x.answers[at[0]:at[0]+at[1]]), answerTo(t, s, path); !bytes.Equal(got, want) {
 			t.Errorf("%s: %d bytes, which are not the %d that the server answers", path, len(got), len(want))
@@ -92,7 +93,7 @@ func TestExport(t *testing.T) {
 func TestExportSizes(t *testing.T) {
 	s := serve(t, "recordings/vit.pickle.xz")
 	for _, max := range []int64{60e3, 200e3, 1e6} {
-		x := parts(t, s, max)
+		x := exportParts(t, s, max)
 		if int64(x.size) > max || int64(x.size) < max/3 {
 			t.Errorf("the page has %d bytes and may have %d", x.size, max)
 		}
@@ -117,4 +118,40 @@ func TestExportSizes(t *testing.T) {
 	if _, err := s.Export(t.Context(), ExportOptions{MaxBytes: 1000}); !errors.As(err, &small) || small.NeedBytes <= small.MaxBytes {
 		t.Errorf("1000 bytes: %v", err)
 	}
+}
+
+// TestOddRecordings: recordings that lack something, or break off, are shown and exported as
+// far as they go.
+func TestOddRecordings(t *testing.T) {
+	for _, name := range []string{
+		"gpu/state_only.pickle.xz", "gpu/no_stacks.pickle.xz", "gpu/ring_cut.pickle.xz", "gpu/late_start.pickle.xz",
+		"gpu/protocol2.pickle.xz", "gpu/own_pool.pickle.xz", "gpu/oom_expandable.pickle.xz",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, name)
+			for _, d := range s.session.devices() {
+				about := fmt.Sprintf("rec/%s/%d", d.ID, d.Dev)
+				info := answerJSON[deviceJSON](t, s, about)
+				if info.Events > 0 {
+					answerTo(t, s, fmt.Sprintf("%s/tile/counters/%d/0", about, info.Tiles.MaxLevel))
+				}
+				if sum := sumLanes(info.Lanes); sum != info.HeightBytes {
+					t.Errorf("lanes of %d bytes on an axis of %d", sum, info.HeightBytes)
+				}
+			}
+			x := exportParts(t, s, 3e6)
+			for path, at := range x.index.Answers {
+				if !bytes.Equal(unpack(t, x.answers[at[0]:at[0]+at[1]]), answerTo(t, s, path)) {
+					t.Errorf("%s differs", path)
+				}
+			}
+		})
+	}
+}
+
+func sumLanes(lanes []laneJSON) (bytes int64) {
+	for _, l := range lanes {
+		bytes += l.SizeBytes
+	}
+	return bytes
 }
