@@ -2,8 +2,8 @@ package fit
 
 // cuDNN's recurrent layers. How much they take is cuDNN's choice; of 384 measured ones the
 // workspace is 16 MiB for each direction, and some multiples of the gates' values. The
-// reserve, which the backward pass needs, is no result that a trace shows: fake tensors
-// have it empty.
+// reserve, which the backward pass needs, is a result, and of a size that follows from the
+// layer's: the trace has it.
 
 const recurrentFunction = "at::native::_cudnn_rnn"
 

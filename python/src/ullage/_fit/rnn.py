@@ -4,11 +4,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import _meta_registrations
 
 aten = torch.ops.aten
 _library: Any = None
 
 _RELU, _TANH, _LSTM, _GRU = range(4)  # cudnnRNNMode_t
+_RESERVED = {_RELU: 1, _TANH: 1, _LSTM: 5, _GRU: 6}  # values that a layer keeps of each step for its backward pass: 384 of 384 measured
+_RESERVE_BYTES = 256  # besides
 _DROPOUT_STATE_BYTES = 4 << 20  # of the states of cuDNN's dropout, kept for ever once made
 
 
@@ -17,12 +20,28 @@ def install() -> None:
     global _library
     library: Any = torch.library.Library
     _library = library("aten", "IMPL")
+    _library.impl("_cudnn_rnn", _reserving(_meta_registrations._cudnn_rnn), "Meta", allow_override=True)
     for key in ("AutogradCUDA", "CUDA"):
         _library.impl("lstm.input", _lstm, key)
         _library.impl("lstm.data", _lstm_packed, key)
         for name, mode in (("gru", _GRU), ("rnn_tanh", _TANH), ("rnn_relu", _RELU)):
             _library.impl(f"{name}.input", _layer(mode), key)
             _library.impl(f"{name}.data", _packed_layer(mode), key)
+
+
+def _reserving(original: Any) -> Any:
+    """torch's rule for the shapes of a layer's results, but with the reserve: in torch's it is empty, for its size is cuDNN's matter."""
+
+    def shapes(*args: Any) -> Any:
+        out = list(original(*args))
+        x, mode, hidden, layers, train, both = args[0], args[6], args[7], args[9], args[12], args[13]
+        if train:
+            values = x.numel() // max(x.size(-1), 1) * hidden * (2 if both else 1)
+            kept = values * ((_RESERVED[mode] + 1) * layers - 1)
+            out[3] = x.new_empty(_RESERVE_BYTES + kept * x.element_size(), dtype=torch.uint8)
+        return tuple(out)
+
+    return shapes
 
 
 def _run(
