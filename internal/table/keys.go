@@ -43,6 +43,8 @@ var keys = map[string]key{
 	"stream":    {false, "a stream's handle, as 0 or 0x5500", []What{Blocks, Segments, Events}, onStream},
 	"pool":      {false, "a pool, as 0.0", []What{Blocks, Segments, Events}, onPool},
 	"addr":      {false, "an address, as 0x7f6b2c000000", []What{Blocks, Segments, Events}, onAddress},
+	"site":      {false, "a site's number, as the column site_id has it", everywhere, onSite},
+	"block":     {false, "a block's number", []What{Blocks, Events}, onBlock},
 	"state":     {false, "live, pending, freed or leaked", []What{Blocks, Segments}, onState},
 	"action":    {false, "an event's action, as alloc", []What{Events}, onAction},
 }
@@ -162,6 +164,26 @@ func onAddress(_ *Tables, w *word, what What) (test, error) {
 		}
 		return r.addr <= addr && addr-r.addr < uint64(max(r.size, 1))
 	}}, nil
+}
+
+func onSite(t *Tables, w *word, _ What) (test, error) {
+	id, err := strconv.ParseUint(w.value, 10, 31)
+	if err != nil {
+		return test{}, w.errorf("%s: expected a site's number, as site:45", w.text)
+	}
+	fits := make([]bool, t.in.Lines.Len())
+	for line := range fits {
+		fits[line] = t.in.SiteID(line) == int(id)
+	}
+	return test{needStack, 1, func(r *row) bool { return fits[t.lineOf(r)] }}, nil
+}
+
+func onBlock(_ *Tables, w *word, _ What) (test, error) {
+	id, err := strconv.ParseUint(w.value, 10, 31)
+	if err != nil {
+		return test{}, w.errorf("%s: expected a block's number, as block:7", w.text)
+	}
+	return test{needBlock, 0, func(r *row) bool { return r.block == int(id) }}, nil
 }
 
 // interval is what a comparison allows, both ends included.

@@ -71,6 +71,8 @@ func TestQueryErrors(t *testing.T) {
 		{"category:food", Blocks, 0, 13, "no category is called so; there are unknown, parameters"},
 		{"stream:x", Blocks, 0, 8, "expected a stream's handle"},
 		{"addr:x", Blocks, 0, 6, "expected an address"},
+		{"site:x", Blocks, 0, 6, "expected a site's number"},
+		{"block:-1", Events, 0, 8, "expected a block's number"},
 		{"event:-1", Blocks, 0, 8, "expected an event"},
 		{"step:99999", Blocks, 0, 10, "the recording has steps 0 to"},
 		{"life>5", Blocks, 0, 6, "expected a time, as 10ms, or events, as 500e"},
@@ -131,6 +133,8 @@ func TestQueries(t *testing.T) {
 			}
 			return false
 		}},
+		{"block:77", func(i int) bool { return i == 77 }},
+		{"site:1 -block:77", func(i int) bool { return i != 77 && in.Lines.OfBlock(tl, i) == 1 }},
 		{"stream:0 pool:0.0", func(i int) bool { return block(i).Stream == 0 }},
 	} {
 		var want []int
@@ -155,7 +159,7 @@ func TestQueries(t *testing.T) {
 // TestNot: a word and its opposite share the rows between them, in every table.
 func TestNot(t *testing.T) {
 	tables := tablesOf(t, "bert_varlen-ring")
-	words := []string{"size>1MiB", "linear", "file:torch", "op:linear", "module:bert", "func:forward", "stream:0", "pool:0.0", "state:live", "category:act", "action:alloc", "step:3..9", "event>5000", "leak:", "life>1ms", "requested<1MiB", "addr:0x0", "before"}
+	words := []string{"size>1MiB", "linear", "file:torch", "op:linear", "module:bert", "func:forward", "stream:0", "pool:0.0", "state:live", "category:act", "action:alloc", "step:3..9", "event>5000", "leak:", "life>1ms", "requested<1MiB", "addr:0x0", "before", "site:4", "block:9"}
 	rapid.Check(t, func(t *rapid.T) {
 		what := rapid.SampledFrom(everywhere).Draw(t, "table")
 		word := rapid.SampledFrom(words).Draw(t, "word")
