@@ -157,7 +157,7 @@ export class MapPicture {
     const [x, y] = [Math.round(plot.x * ratio), Math.round(plot.y * ratio)];
     const toX = (event: number) => (plot.x + this.axis.x(event)) * ratio;
     const scales: MapScales = { toX, toY: (units) => this.y(units * this.unit) * ratio };
-    const free = theme.colour("--map-free");
+    const free = theme.colour("--free");
     renderer.clip({ x, y, width: Math.round(plot.width * ratio), height: Math.round(plot.height * ratio) });
     this.batch.clear();
     const { range } = wishes;
@@ -170,7 +170,7 @@ export class MapPicture {
     renderer.rects(this.batch);
     const strip = wishes.axis === "time" ? TIME_STRIP : Number.POSITIVE_INFINITY;
     for (const patch of this.segments) this.rasters.paint(renderer, patch, scales, free, strip);
-    const small = theme.colour("--map-small");
+    const small = theme.colour("--small");
     for (const patch of this.blocks) this.rasters.paint(renderer, patch, scales, small, strip);
     this.batch.clear();
     const colour = this.colours(frame, wishes);
@@ -188,7 +188,7 @@ export class MapPicture {
           ? selection.site
           : null;
     if (only === null) return plain;
-    const free = theme.colour("--map-free");
+    const free = theme.colour("--free");
     return (group) => (group === only ? plain(group) : mix(free, plain(group), DIMMED));
   }
 

@@ -7,9 +7,6 @@ import type { Batch } from "../../draw/renderer.ts";
 import type { Piece } from "../../tiles/columns.ts";
 import type { PackedTile } from "../../tiles/decode.ts";
 
-/** Blocks below this height are left to the grey that stands for all small ones. */
-const LEAST_PX = 1;
-
 /** From this height on blocks have an edge between them. */
 const EDGE_PX = 4;
 
@@ -22,19 +19,23 @@ export interface PackedScales {
   readonly ratio: number;
 }
 
-/** Adds the rectangles of the blocks of a tile, between the events from and to; selected is a block's number. */
+/**
+ * Adds the rectangles of the blocks of a tile, between the events from and to. Of blocks that
+ * are less than a pixel high those are drawn that cross the middle of one: every pixel of the
+ * stack has the colour of what lies there, and no pixel has two.
+ */
 export function addPacked(batch: Batch, { tile, from, to }: Piece<PackedTile>, s: PackedScales): void {
   for (let b = 0; b < tile.count; b++) {
     const end = Math.min(to, tile.end[b]!);
     const plain = s.colour(tile.group[b]!);
     const fill = tile.id[b]! % 2 === 0 ? plain : mix(plain, s.background, 0.14); // neighbours differ
     for (let k = tile.first[b]!; k < tile.first[b + 1]!; k++) {
+      const bottom = Math.round(s.toY(tile.offset[k]!));
+      const top = Math.round(s.toY(tile.offset[k]! + tile.size[b]!));
+      if (bottom <= top) continue;
       const begin = Math.max(from, tile.event[k]!);
       const until = k + 1 < tile.first[b + 1]! ? Math.min(end, tile.event[k + 1]!) : end;
       if (begin >= until) continue;
-      const bottom = s.toY(tile.offset[k]!);
-      const top = s.toY(tile.offset[k]! + tile.size[b]!);
-      if (bottom - top < LEAST_PX) continue;
       const edge = bottom - top >= EDGE_PX * s.ratio ? Math.max(1, Math.round(s.ratio * 0.5)) : 0;
       batch.add(s.toX(begin), top + edge, s.toX(until), bottom, fill);
     }

@@ -15,7 +15,7 @@ import type { DeviceTiles } from "../../tiles/shared.ts";
 import { formatBytes } from "../../units/units.ts";
 import { highest, paintBands, stackOrder } from "./bands.ts";
 import { type Layout, layoutOf } from "./layout.ts";
-import { extremesAt, greatest, paintLine, type SeriesName } from "./lines.ts";
+import { greatest, paintLine, type SeriesName } from "./lines.ts";
 import { drawMarks, drawSteps } from "./marks.ts";
 import { drawWindow, paintMinimap } from "./minimap.ts";
 import { addPacked, traceBlock } from "./packed.ts";
@@ -46,6 +46,9 @@ export interface Touches {
 
 /** Packed tiles are asked for in windows of no more events. */
 const MOST_PACKED_EVENTS = 8192;
+
+/** Rectangles of single blocks in one frame: twice as many take a 2D canvas some 40 ms. */
+const MOST_RECTS = 20_000;
 
 /** Of groups that are not selected this much of their colour stays. */
 const DIMMED = 0.28;
@@ -191,31 +194,19 @@ export class TimelinePicture {
     renderer.rects(this.batch);
   }
 
+  /** Paints single blocks where they are here and not too many, else bands. */
   private paintStack(frame: Frame, wishes: Wishes): void {
     const { renderer, theme, ratio } = frame;
-    if (!this.bands || !this.counters) return;
+    if (!this.bands) return;
     const toY = (bytes: number) => this.y(bytes) * ratio;
     const colour = groupColours(frame, this.info, wishes);
-    if (this.packed.length === 0) {
-      paintBands(renderer, this.bands, this.order, colour, toY);
-      return;
-    }
-    this.paintAllocated(frame, mix(theme.colour("--panel"), theme.colour("--group-other"), 0.35));
     this.batch.clear();
     const background = theme.colour("--panel");
     const toX = (event: number) => (this.layout.plot.x + this.axis.x(event)) * ratio;
     for (const piece of this.packed) addPacked(this.batch, piece, { toX, toY, colour, background, ratio });
-    renderer.rects(this.batch);
-  }
-
-  /** All that is allocated in one colour: it stays where blocks are too small to be drawn. */
-  private paintAllocated({ renderer, ratio }: Frame, colour: Colour): void {
-    const columns = this.counters!;
-    const low = new Float32Array(columns.count).fill(Math.round(this.y(0) * ratio));
-    const high = Float32Array.from({ length: columns.count }, (_, c) =>
-      Math.round(this.y(extremesAt(columns, c, "allocated").max) * ratio),
-    );
-    renderer.area({ count: columns.count, x: columns.x, low, high, colour });
+    if (this.batch.count > MOST_RECTS) [this.packed, this.tooMany] = [[], true];
+    if (this.packed.length > 0) renderer.rects(this.batch);
+    else paintBands(renderer, this.bands, this.order, colour, toY);
   }
 
   private paintLines({ renderer, theme, ratio }: Frame, { lines }: Wishes): void {
@@ -240,7 +231,8 @@ export class TimelinePicture {
       if (y > plot.y + plot.height) continue;
       const line = Math.round(y) + 0.5;
       if (seen) pen.line(plot.x, line, plot.x + plot.width, line, { colour, dash: [6, 4] });
-      const at = Math.max(free, seen ? y - 8 : 0);
+      const above = seen && y - 8 >= free ? y - 8 : y + 9;
+      const at = seen ? Math.max(free, above) : free;
       pen.text(seen ? words : `↑ ${words}`, plot.x + 6, at, { colour, halo: theme.css("--panel") });
       free = at + 15;
     }
