@@ -58,8 +58,8 @@ export function Chart(props: ChartProps) {
     "pan-left": ({ fast }) => move(fast ? -10 * stride : -stride),
     "pan-right": ({ fast }) => move(fast ? 10 * stride : stride),
   });
-  const element = () => ref.current?.querySelector("svg") as SVGSVGElement;
-  usePicture({ name, png: () => pngOfSVG(standaloneSVG(element())), svg: () => standaloneSVG(element()) });
+  const svg = () => standaloneSVG(ref.current?.querySelector("svg") as SVGSVGElement, app.theme.peek());
+  usePicture({ name, png: () => pngOfSVG(svg()), svg });
   return (
     <div
       ref={ref}

@@ -8,6 +8,8 @@ export interface Painter {
   outline(x: number, y: number, width: number, height: number, colour: string, line: number): void;
   /** Words that begin at x and stand with their middle at y, cut with "…" where they are wider than room. */
   text(words: string, x: number, y: number, colour: string, room: number, bold?: boolean): void;
+  /** Whether words have room: those that would be cut are better left out where there are many. */
+  fits(words: string, room: number): boolean;
 }
 
 const fontSize = 11;
@@ -60,6 +62,11 @@ export class CanvasPainter implements Painter {
       x,
       y,
     );
+  }
+
+  fits(words: string, room: number): boolean {
+    this.context.font = fontOf(false, this.family);
+    return this.context.measureText(words).width <= room;
   }
 
   private pattern(colour: string): CanvasPattern | null {
@@ -134,6 +141,10 @@ export class SVGPainter implements Painter {
     this.parts.push(
       `<text x="${short(x)}" y="${short(y)}" dy="0.35em" fill="${escaped(colour)}"${weight}>${shown}</text>`,
     );
+  }
+
+  fits(words: string, room: number): boolean {
+    return words.length * averageWidth <= room;
   }
 
   /** What lies below top, on a ground of one colour. */

@@ -3,8 +3,9 @@
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pngOf } from "../shell/pictures.ts";
-import { useApp, usePicture } from "../state/hooks.ts";
+import { usePicture } from "../state/hooks.ts";
 import { CanvasPainter, type Painter, SVGPainter } from "./painter.ts";
+import { useColours } from "./tokens.ts";
 
 export interface Size {
   width: number;
@@ -41,14 +42,6 @@ export function useScroller() {
   return { ref, size, top };
 }
 
-/** Values of the theme's custom properties, as they are now. */
-export function useTokens(): (name: string) => string {
-  const { theme } = useApp();
-  theme.value; // a change of theme paints anew
-  const style = getComputedStyle(document.documentElement);
-  return (name) => style.getPropertyValue(name).trim();
-}
-
 /** Paints what lies between two heights of the picture. */
 export type Paint = (painter: Painter, width: number, from: number, to: number) => void;
 
@@ -64,9 +57,9 @@ interface SurfaceProps {
 /** Paints the part in sight into a canvas of the window's size, as sharp as the screen is. */
 export function Surface({ name, size, top, paint }: SurfaceProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const token = useTokens();
+  const token = useColours();
   const ground = token("--panel");
-  const family = token("--font");
+  const family = getComputedStyle(document.body).fontFamily;
   const draw = (target: HTMLCanvasElement, scale: number) => {
     target.width = Math.max(1, Math.round(size.width * scale));
     target.height = Math.max(1, Math.round(size.height * scale));

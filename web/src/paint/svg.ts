@@ -1,13 +1,15 @@
 // An SVG of the page as a file of its own: custom properties, which only the page knows, become colours.
 
-export function standaloneSVG(element: SVGSVGElement): string {
-  const style = getComputedStyle(element);
+import type { Theme } from "../state/viewer.ts";
+import { colourOf } from "./tokens.ts";
+
+export function standaloneSVG(element: SVGSVGElement, theme: Theme): string {
   const resolve = (text: string) =>
-    text.replace(/var\((--[\w-]+)\)/g, (_, name: string) => style.getPropertyValue(name).trim());
+    text.replace(/var\((--[\w-]+)\)/g, (_, name: string) => colourOf(name, theme));
   const copy = element.cloneNode(true) as SVGSVGElement;
   copy.removeAttribute("aria-hidden");
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  copy.setAttribute("font-family", style.fontFamily);
+  copy.setAttribute("font-family", getComputedStyle(element).fontFamily);
   const ground = `<rect width="100%" height="100%" fill="${resolve("var(--panel)")}"/>`;
   return resolve(copy.outerHTML).replace(/>/, `>${ground}`);
 }

@@ -3,10 +3,14 @@
 import type { Choice } from "../state/app.ts";
 import { views } from "../state/hash.ts";
 import { useApp } from "../state/hooks.ts";
+import { chordName } from "../state/keys.ts";
 import type { ViewName } from "../state/viewer.ts";
+import { onMac } from "./help.tsx";
 import { Search } from "./search.tsx";
 import { Button } from "./ui.tsx";
 import { choiceName, verdictWords, viewTitles } from "./words.ts";
+
+const paletteKeys = chordName({ code: "KeyK", mod: true }, onMac);
 
 export function Header() {
   const app = useApp();
@@ -17,8 +21,8 @@ export function Header() {
       <VerdictChip />
       <Search />
       <div class="header-buttons">
-        <Button label="All commands (Ctrl K)" onClick={() => app.act("palette")}>
-          <span aria-hidden="true">⌘</span>
+        <Button label="All commands" onClick={() => app.act("palette")}>
+          {paletteKeys}
         </Button>
         <Button label="Keys and help (?)" onClick={() => app.act("help")}>
           <span aria-hidden="true">?</span>
@@ -83,9 +87,14 @@ function VerdictChip() {
     >
       <span aria-hidden="true">{sign}</span>
       <strong>{words}</strong>
-      <span class="verdict-text">{verdict.text}</span>
+      <span class="verdict-text">{restOf(verdict.text, words)}</span>
     </button>
   );
+}
+
+/** A verdict's text mostly begins with the words that stand before it already. */
+function restOf(text: string, words: string): string {
+  return text.startsWith(words) ? text.slice(words.length).replace(/^[:,]?\s+/, "") : text;
 }
 
 export function ViewTabs() {

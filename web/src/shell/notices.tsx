@@ -147,7 +147,7 @@ export function Opening() {
   return (
     <main class="opening" aria-busy="true">
       <h2>{session ? "Reading" : "Connecting"}</h2>
-      <ul class="plain">
+      <ul class="bare">
         {session?.recordings.map((recording) => (
           <OpeningRow key={recording.index} recording={recording} />
         ))}

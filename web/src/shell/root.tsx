@@ -43,6 +43,7 @@ function Page({ settings }: { settings: Settings }) {
       {open ? (
         <div class={inspecting ? "body with-inspector" : "body"}>
           <main class="view" aria-label={viewTitles[app.view.value]}>
+            <h2 class="heard">{viewTitles[app.view.value]}</h2>
             <View view={app.view.value} />
           </main>
           {inspecting && <Inspector />}

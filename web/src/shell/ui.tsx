@@ -13,12 +13,18 @@ interface ButtonProps {
   kind?: "plain" | "primary" | "link";
 }
 
+/** What is heard in place of a button's text: the label, if it has that text in it or there are no words to hear. */
+function heard(children: ComponentChildren, label: string | undefined): string | undefined {
+  if (typeof children !== "string" || !/[a-z]/i.test(children)) return label;
+  return label?.toLowerCase().includes(children.toLowerCase()) ? label : undefined;
+}
+
 export function Button({ children, onClick, label, pressed, disabled = false, kind = "plain" }: ButtonProps) {
   return (
     <button
       type="button"
       class={`button ${kind}`}
-      aria-label={label}
+      aria-label={heard(children, label)}
       title={label}
       aria-pressed={pressed}
       disabled={disabled}

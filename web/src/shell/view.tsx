@@ -5,6 +5,7 @@ import type { ViewName } from "../state/viewer.ts";
 import { CompareView } from "../views/compare/compare.tsx";
 import { FindingsView } from "../views/findings/findings.tsx";
 import { FlameView } from "../views/flame/flame.tsx";
+import { MapView } from "../views/map/map.tsx";
 import { MomentView } from "../views/moment/moment.tsx";
 import { TablesView } from "../views/tables/tables.tsx";
 import { Timeline } from "../views/timeline/timeline.tsx";
@@ -12,7 +13,7 @@ import { TuneView } from "../views/tune/tune.tsx";
 
 const parts: Record<ViewName, FunctionComponent> = {
   timeline: Timeline,
-  map: MomentView,
+  map: MapView,
   moment: MomentView,
   flame: FlameView,
   tables: TablesView,

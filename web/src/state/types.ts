@@ -148,10 +148,16 @@ export interface TableAnswer {
 export interface TuneRow {
   conf: string;
   label: string;
+  /** They act like the recording's own. */
+  recorded: boolean;
   peak_reserved_bytes: number;
+  /** The smallest limit under which the run lives as far as it was recorded. */
+  smallest_limit_bytes: number | null;
+  /** The event whose request fails. */
   runs_out: number | null;
-  low_bytes: number;
-  high_bytes: number;
+  /** The peak's bounds over what no recording determines; null where that was not looked at. */
+  low_bytes: number | null;
+  high_bytes: number | null;
   exact: boolean;
 }
 

@@ -100,7 +100,7 @@ function HeldBy({ holders }: { holders: readonly string[] }) {
   return (
     <section>
       <h3>Held by</h3>
-      <ul class="plain">
+      <ul class="bare">
         {holders.map((holder) => (
           <li key={holder}>
             <code>{holder}</code>

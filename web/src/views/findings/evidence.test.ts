@@ -12,6 +12,7 @@ test("events in a sentence lead there, other numbers do not", () => {
   expect(evidenceParts("nothing here, scale5 events 3")).toEqual([
     { text: "nothing here, scale5 events 3", event: null },
   ]);
+  expect(evidenceParts("event e51611: asked")[0]).toEqual({ text: "event e51611", event: 51611 });
   expect(evidenceParts("event 7, then more")[0]).toEqual({ text: "event 7", event: 7 });
 });
 

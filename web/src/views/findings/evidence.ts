@@ -6,15 +6,15 @@ export interface EvidencePart {
   event: number | null;
 }
 
-/** Cuts a sentence at the events it names: "event 1,234", "e1234". */
+/** Cuts a sentence at the events it names: "event 1,234", "event e1234", "e1234". */
 export function evidenceParts(sentence: string): EvidencePart[] {
   return sentence
-    .split(/(\bevent \d[\d,]*\d|\bevent \d|\be\d+\b)/)
+    .split(/(\bevent e?\d[\d,]*\d|\bevent e?\d|\be\d+\b)/)
     .filter((text) => text !== "")
     .map((text) => ({ text, event: eventIn(text) }));
 }
 
 function eventIn(text: string): number | null {
-  const digits = /^(?:event |e)(\d[\d,]*)$/.exec(text)?.[1];
+  const digits = /^(?:event )?e?(\d[\d,]*)$/.exec(text)?.[1];
   return digits === undefined ? null : Number(digits.replaceAll(",", ""));
 }

@@ -109,7 +109,7 @@ function Remedies({ remedies }: { remedies: readonly Remedy[] }) {
             {inline(remedy.do)} <CopySetting text={remedy.do} />
             <div class="quiet">
               {inline(remedy.effect)}
-              {remedy.bytes > 0 && ` Gives ${formatBytes(remedy.bytes)}.`}
+              {remedy.bytes > 0 && ` · gives ${formatBytes(remedy.bytes)}`}
             </div>
           </li>
         ))}

@@ -82,7 +82,7 @@ const begins: Record<string, string> = {
 function Limits({ coverage, warnings }: { coverage: Coverage; warnings: readonly string[] }) {
   const share = coverage.allocs > 0 && coverage.allocs_with_stack < coverage.allocs;
   return (
-    <section>
+    <section class="limits">
       <h2>What the recording shows, and what not</h2>
       <ul>
         <li>{begins[coverage.begins] ?? coverage.begins}</li>
@@ -92,10 +92,11 @@ function Limits({ coverage, warnings }: { coverage: Coverage; warnings: readonly
             {formatPlural(coverage.allocs, "carries", "carry")} a stack.
           </li>
         )}
-        {[...coverage.not_shown, ...coverage.inconsistent, ...warnings].map((text) => (
+        {[...coverage.inconsistent, ...warnings].map((text) => (
           <li key={text}>{text}</li>
         ))}
       </ul>
+      {coverage.not_shown.length > 0 && <p>No recording shows: {coverage.not_shown.join("; ")}.</p>}
     </section>
   );
 }

@@ -1,7 +1,8 @@
 // The drawn flame graph: boxes, what the pointer and the keys do with them.
 
 import { useMemo, useState } from "preact/hooks";
-import { type Paint, Surface, useScroller, useTokens } from "../../paint/surface.tsx";
+import { type Paint, Surface, useScroller } from "../../paint/surface.tsx";
+import { useColours } from "../../paint/tokens.ts";
 import { useActions, useApp } from "../../state/hooks.ts";
 import { namesSought, soughtIn } from "../../state/query.ts";
 import type { FlameAnswer } from "../../state/types.ts";
@@ -80,7 +81,7 @@ export function nameOf(answer: FlameAnswer, node: number): string {
 
 function usePaint(answer: FlameAnswer, boxes: readonly FlameBox[], active: number): Paint {
   const app = useApp();
-  const token = useTokens();
+  const token = useColours();
   const words = namesSought(app.query.value);
   return (painter, _width, from, to) => {
     const colours = boxColours(token);

@@ -127,18 +127,21 @@ class Flow {
 /** Lines of a page beyond which it is not zoomed: some 800,000 pixels of scrolling. */
 const mostLines = 20_000;
 
-/** The finest scale, of powers of two, at which all segments fill no more than so many lines. */
+/** Scales are powers of the fourth root of two: what fits is filled by four fifths at least. */
+const scaleStep = 2 ** 0.25;
+
+/** The finest scale at which all segments fill no more than so many lines. */
 function scaleFor(segments: readonly MomentSegment[], width: number, lines: number): number {
   const whole = segments.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
   const least = whole / Math.max(1, width - 2 * measures.margin) / Math.max(1, lines);
-  return 2 ** Math.max(4, Math.ceil(Math.log2(Math.max(1, least))));
+  return Math.max(16, 2 ** (Math.ceil(4 * Math.log2(Math.max(1, least))) / 4));
 }
 
-/** The finest scale, of powers of two, at which all segments are on the page without scrolling. */
+/** The finest scale at which all segments are on the page without scrolling. */
 export function fittingScale(segments: readonly MomentSegment[], width: number, height: number): number {
   let bytesPerPixel = scaleFor(segments, width, height / lineHeight);
   while (layoutMoment(segments, width, bytesPerPixel).height > height && bytesPerPixel < 2 ** 40)
-    bytesPerPixel *= 2;
+    bytesPerPixel *= scaleStep;
   return bytesPerPixel;
 }
 

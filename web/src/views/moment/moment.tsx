@@ -7,9 +7,10 @@ import { useAnswer, useApp } from "../../state/hooks.ts";
 import { goToPeak, jump, stepBy } from "../../state/navigate.ts";
 import { question } from "../../state/question.ts";
 import type { Moment } from "../../state/types.ts";
-import { formatBytes, formatCount } from "../../units/units.ts";
+import { formatBytes, formatPlural } from "../../units/units.ts";
 import { TwinPick } from "../flame/flame.tsx";
 import { Legend } from "../legend.tsx";
+import { sumUsage, usageOf } from "./layout.ts";
 import { MomentList } from "./list.tsx";
 import { MomentPicture } from "./picture.tsx";
 
@@ -65,17 +66,19 @@ function MomentBar({ moment }: { moment: Moment | null }) {
       </div>
       <GroupMenu />
       <span class="spring" />
-      {moment && (
-        <span>
-          <span class="quiet">event</span> {moment.event < 0 ? "before the first" : formatCount(moment.event)}{" "}
-          <span class="quiet">allocated</span> {formatBytes(moment.totals.allocated_bytes)}{" "}
-          <span class="quiet">of</span> {formatBytes(moment.totals.reserved_bytes)}{" "}
-          <span class="quiet">reserved</span>
-        </span>
-      )}
+      {moment && <span class="quiet">{countWords(moment)}</span>}
       <TwinPick />
     </div>
   );
+}
+
+function countWords({ segments }: Moment): string {
+  const { blocks, free } = sumUsage(segments.map(usageOf));
+  const parts = [
+    formatPlural(blocks, "block", "blocks"),
+    formatPlural(segments.length, "segment", "segments"),
+  ];
+  return `${parts.join(" in ")}, ${formatBytes(free)} free`;
 }
 
 /** By what blocks are coloured. */

@@ -37,6 +37,11 @@ const separated = 3;
 /** Segments of which more is free while blocks keep them are named in the colour of a warning. */
 const emptyShare = 0.5;
 
+function freeWords(free: number, whole: number): string {
+  if (free === 0) return "full";
+  return free === whole ? "free" : `${formatShare(free, whole)} free`;
+}
+
 export class MomentPaint {
   constructor(
     private readonly painter: Painter,
@@ -84,18 +89,22 @@ export class MomentPaint {
     }
   }
 
+  /** The longest of a segment's names that has room above it. */
   private name(segment: MomentSegment, piece: Piece, y: number): void {
     const usage = usageOf(segment);
-    const words = `${formatBytes(segment.size_bytes)}, ${formatShare(usage.free, segment.size_bytes)} free`;
+    const size = formatBytes(segment.size_bytes);
+    const names = [`${size}, ${freeWords(usage.free, segment.size_bytes)}`, size];
+    const words = names.find((each) => this.painter.fits(each, piece.width));
     const pinned = usage.blocks > 0 && usage.free > emptyShare * segment.size_bytes;
     const colour = this.colours.token(pinned ? "--warn" : "--text-quiet");
-    this.painter.text(words, piece.x, y + 8, colour, piece.width);
+    if (words) this.painter.text(words, piece.x, y + 8, colour, piece.width);
   }
 
   private bar(segment: MomentSegment, piece: Piece, y: number): void {
     const { token } = this.colours;
     this.painter.rect(piece.x, y, Math.max(1, piece.width), measures.bar, token("--free"));
     this.painter.hatch(piece.x, y, Math.max(1, piece.width), measures.bar, token("--hatch"));
+    this.painter.outline(piece.x, y, Math.max(1, piece.width), measures.bar, token("--line-strong"), 1);
     const { spans } = segment;
     let painted = -1;
     for (let i = Math.max(0, spanAt(spans, piece.from)); i < spans.offset.length; i++) {
@@ -125,7 +134,9 @@ export class MomentPaint {
     const free = state[i] === states.free;
     const pixel = Math.floor(x1 - 0.01);
     if (free) {
-      if (x1 - x0 >= least.size) this.freeSize(segment, i, x0, x1, y);
+      const whole = segment.spans.size[i] === segment.size_bytes; // its name says so already
+      if (x1 - x0 >= least.size && !whole)
+        this.size(segment.spans.size[i] ?? 0, x0, x1 - x0, y, this.colours.token("--text-quiet"));
       return painted;
     }
     const selected = block[i] === this.marks.block;
@@ -143,9 +154,11 @@ export class MomentPaint {
     return pixel;
   }
 
-  private freeSize(segment: MomentSegment, i: number, x0: number, x1: number, y: number): void {
-    const words = formatBytes(segment.spans.size[i] ?? 0);
-    this.painter.text(words, x0 + 5, y + measures.bar / 2, this.colours.token("--text-quiet"), x1 - x0 - 8);
+  /** A size in the middle of a bar, where it has room. */
+  private size(bytes: number, x: number, width: number, y: number, colour: string): void {
+    const words = formatBytes(bytes);
+    if (this.painter.fits(words, width - 8))
+      this.painter.text(words, x + 5, y + measures.bar / 2, colour, width - 8);
   }
 
   private block(segment: MomentSegment, i: number, x: number, width: number, y: number): void {
@@ -162,13 +175,6 @@ export class MomentPaint {
       faded ? token("--faded-block") : this.colours.group(group[i] ?? -1),
     );
     if (state[i] === states.pending) this.painter.hatch(x, y, drawn, measures.bar, token("--panel"));
-    if (width >= least.size)
-      this.painter.text(
-        formatBytes(size[i] ?? 0),
-        x + 5,
-        y + measures.bar / 2,
-        token("--on-block"),
-        drawn - 8,
-      );
+    if (width >= least.size) this.size(size[i] ?? 0, x, drawn, y, token("--on-block"));
   }
 }

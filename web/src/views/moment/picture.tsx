@@ -2,7 +2,8 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { groupToken } from "../../draw/palette.ts";
-import { Surface, useScroller, useTokens } from "../../paint/surface.tsx";
+import { Surface, useScroller } from "../../paint/surface.tsx";
+import { useColours } from "../../paint/tokens.ts";
 import { Button } from "../../shell/ui.tsx";
 import type { App } from "../../state/app.ts";
 import { useActions, useAnswer, useApp } from "../../state/hooks.ts";
@@ -37,7 +38,7 @@ export function MomentPicture({ segments, event }: Props) {
     () => layoutMoment(segments, size.width, bytesPerPixel),
     [segments, size.width, bytesPerPixel],
   );
-  const colours = useColours();
+  const colours = useMomentColours();
   const found = useFound(event);
   const zoom = (factor: number) => {
     const finest = finestScale(segments, size.width);
@@ -101,9 +102,9 @@ export function MomentPicture({ segments, event }: Props) {
   );
 }
 
-function useColours(): MomentColours {
+function useMomentColours(): MomentColours {
   const app = useApp();
-  const token = useTokens();
+  const token = useColours();
   const grouping = app.device.value?.info.groupings.find(({ by }) => by === app.by.value);
   const known = new Map<number, string>();
   return {

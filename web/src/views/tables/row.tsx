@@ -19,8 +19,18 @@ const widths: Record<ColumnType, number> = {
   text: 150,
 };
 
-/** Columns of long texts. */
-const wide: Record<string, number> = { site: 360, module: 220, op: 200 };
+/** Columns whose values are longer or shorter than their type's. */
+const wide: Record<string, number> = {
+  site: 360,
+  module: 240,
+  op: 200,
+  stream: 70,
+  pool: 56,
+  state: 110,
+  category: 124,
+  alloc_event: 104,
+  life_events: 110,
+};
 
 export function columnWidth({ name, type }: TableColumn): number {
   return wide[name] ?? widths[type] ?? 120;

@@ -46,7 +46,10 @@ export function TuneView() {
 }
 
 function linesOf({ rows, curves, events }: TuneAnswer): Line[] {
-  return curves.slice(0, mostLines).map(({ conf, reserved }, index) => ({
+  const recorded = rows.find((row) => row.recorded)?.conf;
+  const first = curves.filter(({ conf }) => conf === recorded);
+  const rest = curves.filter(({ conf }) => conf !== recorded);
+  return [...first, ...rest].slice(0, mostLines).map(({ conf, reserved }, index) => ({
     name: rows.find((row) => row.conf === conf)?.label ?? conf,
     color: `--group-${index}`,
     dash: dashes[index] ?? "",
@@ -62,7 +65,7 @@ function levelsOf(info: Device): Level[] {
 }
 
 function SettingTable({ rows }: { rows: readonly TuneRow[] }) {
-  const recorded = rows[0];
+  const recorded = rows.find((row) => row.recorded);
   return (
     <section class="padded">
       <h2>Settings</h2>
@@ -74,7 +77,10 @@ function SettingTable({ rows }: { rows: readonly TuneRow[] }) {
               peak reserved
             </th>
             <th scope="col" class="number">
-              against the first
+              against the recorded
+            </th>
+            <th scope="col" class="number">
+              smallest limit
             </th>
             <th scope="col">runs out</th>
             <th scope="col">how sure</th>
@@ -85,7 +91,7 @@ function SettingTable({ rows }: { rows: readonly TuneRow[] }) {
         </thead>
         <tbody>
           {rows.map((row) => (
-            <SettingRow key={row.conf} row={row} base={recorded?.peak_reserved_bytes ?? 0} />
+            <SettingRow key={row.conf} row={row} base={recorded?.peak_reserved_bytes ?? null} />
           ))}
         </tbody>
       </table>
@@ -97,19 +103,32 @@ function SettingTable({ rows }: { rows: readonly TuneRow[] }) {
   );
 }
 
-function SettingRow({ row, base }: { row: TuneRow; base: number }) {
+/** How far the peak depends on what no recording determines. */
+function spreadWords({ exact, low_bytes, high_bytes }: TuneRow): string {
+  if (exact) return "the same in all replays";
+  if (low_bytes === null || high_bytes === null) return "one replay";
+  const [low, high] = [formatBytes(low_bytes), formatBytes(high_bytes)];
+  return low === high ? `${low}, in other steps` : `${low} to ${high}`;
+}
+
+function SettingRow({ row, base }: { row: TuneRow; base: number | null }) {
   const app = useApp();
   const variable = `PYTORCH_CUDA_ALLOC_CONF=${row.conf}`;
   return (
     <tr>
       <td>
         {row.label}
-        {row.conf !== "" && row.conf !== row.label && <div class="mono quiet">{row.conf}</div>}
+        {row.conf !== "" && !row.label.includes(row.conf) && <div class="mono quiet">{row.conf}</div>}
       </td>
       <td class="number">{formatBytes(row.peak_reserved_bytes)}</td>
-      <td class="number">{formatBytesDelta(row.peak_reserved_bytes - base)}</td>
+      <td class="number">
+        {base === null || row.recorded ? "–" : formatBytesDelta(row.peak_reserved_bytes - base)}
+      </td>
+      <td class="number">
+        {row.smallest_limit_bytes === null ? "–" : formatBytes(row.smallest_limit_bytes)}
+      </td>
       <td>{row.runs_out === null ? <span class="quiet">never</span> : <EventLink event={row.runs_out} />}</td>
-      <td>{row.exact ? "exact" : `${formatBytes(row.low_bytes)} – ${formatBytes(row.high_bytes)}`}</td>
+      <td>{spreadWords(row)}</td>
       <td>
         {row.conf !== "" && (
           <Button
