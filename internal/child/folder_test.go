@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -243,5 +244,48 @@ func write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestCloseRemovesWritten: what the tracer put in the program's folders goes with the run,
+// but for what has been changed since, and what is no file of its own.
+func TestCloseRemovesWritten(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenTrace([]string{filepath.Join(dir, "live")}, TraceConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list strings.Builder
+	for _, name := range []string{"gone.pt", "changed.pt", "later.pt", "linked.pt"} {
+		path := filepath.Join(dir, name)
+		write(t, path, "12345")
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&list, "{\"path\": %q, \"bytes\": %d, \"time_ns\": %d}\n", path, info.Size(), info.ModTime().UnixNano())
+	}
+	list.WriteString("no JSON\n{\"path\": \"relative.pt\", \"bytes\": 5}\n{\"path\": " + strconv.Quote(filepath.Join(dir, "none.pt")) + "}\n")
+	write(t, filepath.Join(s.dir, "written"), list.String())
+	write(t, filepath.Join(dir, "changed.pt"), "123456")
+	if err := os.Chtimes(filepath.Join(dir, "later.pt"), time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "linked.pt"), filepath.Join(dir, "target.pt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("target.pt", filepath.Join(dir, "linked.pt")); err != nil {
+		t.Skipf("no links here: %v", err)
+	}
+	s.Close()
+	left, err := filepath.Glob(filepath.Join(dir, "*.pt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	if got := strings.Join(left, " "); got != "changed.pt later.pt linked.pt target.pt" {
+		t.Errorf("left: %s", got)
 	}
 }

@@ -75,8 +75,35 @@ func (s *TraceSession) fill(cfg any) error {
 
 func (s *TraceSession) site() string { return filepath.Join(s.dir, "site") }
 
-// Close removes the folder.
-func (s *TraceSession) Close() { _ = os.RemoveAll(s.dir) }
+// Close removes the folder, and what stands for the program's checkpoints in its own folders.
+func (s *TraceSession) Close() {
+	s.removeWritten()
+	_ = os.RemoveAll(s.dir)
+}
+
+// writtenFile is a file without contents that the tracer put where the program saved one.
+type writtenFile struct {
+	Path   string `json:"path"`
+	Bytes  int64  `json:"bytes"`
+	TimeNS int64  `json:"time_ns"`
+}
+
+// removeWritten removes such files. One that is not as the tracer left it is somebody else's.
+func (s *TraceSession) removeWritten() {
+	text, err := readSmall(filepath.Join(s.dir, "written"))
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(text)) {
+		var w writtenFile
+		if json.Unmarshal([]byte(line), &w) != nil || !filepath.IsAbs(w.Path) {
+			continue
+		}
+		if now, err := os.Lstat(w.Path); err == nil && now.Mode().IsRegular() && now.Size() == w.Bytes && now.ModTime().UnixNano() == w.TimeNS {
+			_ = os.Remove(w.Path)
+		}
+	}
+}
 
 // Environ returns environ with what makes Python find the companion and trace.
 func (s *TraceSession) Environ(environ []string) []string {
@@ -122,9 +149,10 @@ func (s *TraceSession) Missing() map[int]string {
 
 // TraceProblem is why a process could not be traced.
 type TraceProblem struct {
-	Kind    string `json:"kind"` // python, torch, wheel or tracer
+	Kind    string `json:"kind"` // python, torch, wheel, tracer or program
 	Message string `json:"message"`
 	Hint    string `json:"hint"`
+	Fault   string `json:"fault"` // of kind program: whose, as that of the end of a trace
 }
 
 // Problems returns what processes said of why they were not traced, each once.

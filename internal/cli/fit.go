@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -136,6 +137,7 @@ type fitter struct {
 	remedies []remedyAsked
 	tried    []string // remedies that the tracer tries
 	silent   bool     // what the program prints is not shown: it was, before
+	users    int      // processes of the program that put something on the GPU, other than as ranks of a job
 }
 
 func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error) {
@@ -314,7 +316,7 @@ func (r *fitter) readFile(ctx context.Context, name string) (*fit.Trace, error) 
 func (r *fitter) predict(t *fit.Trace) (*report.Fitting, error) {
 	job, err := fit.Compile(t, r.profile, t.MainDevice())
 	if errors.Is(err, fit.ErrNoCUDA) {
-		return nil, withHint(inputError(err), "a program that chooses its device by torch.cuda.is_available() would have; ask it for \"cuda\"")
+		return nil, r.noCUDA(err)
 	}
 	if err != nil {
 		return nil, inputError(err)
@@ -323,7 +325,18 @@ func (r *fitter) predict(t *fit.Trace) (*report.Fitting, error) {
 	if err != nil {
 		return nil, inputError(err)
 	}
-	return &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Notes: slices.Concat(notesOf(t), unsteady(job), r.otherReleases(t))}, nil
+	return &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Partial: inPart(t), Notes: slices.Concat(r.otherDevices(t), r.notesOf(t), unsteady(job), r.otherReleases(t))}, nil
+}
+
+// noCUDA is the error of a program that put nothing on the GPU; of its trace, where only
+// that was given.
+func (r *fitter) noCUDA(err error) error {
+	if len(r.f.trace) == 0 {
+		err = fit.ErrNoCUDA
+	} else {
+		err = inputError(err)
+	}
+	return withHint(err, noCUDAHint)
 }
 
 // explain adds to a prediction whose memory it is, the cards that hold it, and the budgets.
@@ -406,12 +419,14 @@ func (r *fitter) start(ctx context.Context, session *child.TraceSession, rank in
 	}
 	signals := make(chan os.Signal, 16)
 	defer r.app.Signals(signals, child.Signals()...)()
+	ended := make(chan os.Signal, 1)
+	defer r.app.Signals(ended, os.Interrupt, syscall.SIGTERM)()
 	code, err := child.Run(child.Command{Args: r.args, Environ: environ, Stdin: r.app.stdin, Stdout: output, Stderr: output}, signals)
-	if err == nil {
-		return code, ctx.Err()
-	}
 	if start := new(child.StartError); errors.As(err, &start) {
-		return 0, &programError{start.Code, err}
+		return 0, r.startFailed(start, err)
 	}
-	return 0, err
+	if err == nil && len(ended) > 0 {
+		return code, context.Canceled // what asked the program to end asked for this too
+	}
+	return code, errors.Join(err, ctx.Err())
 }

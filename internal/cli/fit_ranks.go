@@ -144,7 +144,7 @@ func (r *fitter) joined(ctx context.Context, session *child.TraceSession) bool {
 		}
 	}
 	if r.f.ranks > 1 {
-		r.app.Warn("the program made no process group (torch.distributed.init_process_group): --ranks makes no difference to it")
+		r.app.Warn("the program made no process group (torch.distributed.init_process_group): --ranks shows it as many GPUs, and makes no other difference to it")
 	}
 	return false
 }
@@ -168,7 +168,7 @@ func byRank(all []tracedProcess) []tracedProcess {
 			}
 			rank = p.trace.Meta.Rank
 		}
-		if old, ok := best[rank]; !ok || len(p.trace.News) > len(old.trace.News) {
+		if old, ok := best[rank]; !ok || mostHeld(p.trace) > mostHeld(old.trace) {
 			best[rank] = p
 		}
 	}
@@ -178,6 +178,14 @@ func byRank(all []tracedProcess) []tracedProcess {
 	}
 	slices.SortFunc(out, func(a, b tracedProcess) int { return a.trace.Meta.Rank - b.trace.Meta.Rank })
 	return out
+}
+
+// mostHeld is the most that a process holds at once of any device, as requested.
+func mostHeld(t *fit.Trace) int64 {
+	if uses := t.DeviceUses(); len(uses) > 0 {
+		return uses[0].PeakBytes
+	}
+	return 0
 }
 
 // outFile is where --out puts the trace of a rank: with its number where there are several.

@@ -128,6 +128,12 @@ func TestFitRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	meta := `{"e":"meta","version":1,"torch":"2.11.0","argv":["x.py"]}`
+	begun := meta + `\n{"e":"sig","id":0,"op":"aten.ones.default","in":[],"args":{},"out":[["float32",[9]]]}\n{"e":"op","sig":0,"new":[[0,36,0]]}\n`
+	step := `{"e":"step","what":"optimizer","id":0,"n":1}\n`
+	wrote := func(text string) string { return `printf '` + text + `' >"$ULLAGE_FIT/trace-1.jsonl"` }
+	failed := func(fault string) string {
+		return wrote(meta + `\n{"e":"end","reason":"error","error":"OSError","message":"x","where":"x.py:3","fault":"` + fault + `"}\n`)
+	}
 	for _, tt := range []struct {
 		name, script string
 		code         int
@@ -139,7 +145,21 @@ func TestFitRuns(t *testing.T) {
 		{"no CUDA", `touch "$ULLAGE_FIT/reported" "$ULLAGE_FIT/torch"`, exitFailed, "used no CUDA"},
 		{"old torch", `echo '{"kind":"torch","message":"torch 1.13 is too old","hint":"install another"}' >"$ULLAGE_FIT/problem-1.json"`, exitFailed, "torch 1.13 is too old"},
 		{"program's error", `printf '` + meta + `\n{"e":"end","reason":"error","error":"ValueError","message":"no such file","where":"x.py:3","fault":"program"}\n' >"$ULLAGE_FIT/trace-1.jsonl"`, exitFailed, "the program failed at x.py:3: ValueError: no such file"},
-		{"nothing on the GPU", `printf '` + meta + `\n{"e":"end","reason":"ended"}\n' >"$ULLAGE_FIT/trace-1.jsonl"`, exitInput, "put nothing on the GPU"},
+		{"nothing on the GPU", wrote(meta + `\n{"e":"end","reason":"ended"}\n`), exitFailed, `"message":"the program put nothing on the GPU"`},
+		{"an error before torch", `echo '{"kind":"program","message":"the program failed at x.py:1","hint":"","fault":"torch"}' >"$ULLAGE_FIT/problem-1.json"`, exitFailed, "this Python has no PyTorch"},
+		{"unsupported", failed("unsupported"), exitFailed, "fit cannot do without a GPU"},
+		{"extension", failed("extension"), exitFailed, "code that runs on the GPU by itself"},
+		{"network", failed("network"), exitFailed, "wants the network"},
+		{"file", failed("file"), exitFailed, "needs a file"},
+		{"module", failed("module"), exitFailed, "lacks a module"},
+		{"input", failed("input"), exitFailed, "reads standard input"},
+		{"a fault of a later version", failed("weather"), exitFailed, "the error is the program's own"},
+		{"early exit", wrote(begun+`{"e":"end","reason":"ended"}\n`) + "; exit 3", exitFailed, "ended by itself with exit code 3, before its first optimizer step"},
+		{"early exit of a child", wrote(begun + `{"e":"end","reason":"ended","status":1}\n`), exitFailed, "ended by itself with exit code 1"},
+		{"caught", wrote(begun + `{"e":"end","reason":"ended","caught":"no rule for x"}\n`), exitFailed, "caught an error of the prediction's, and ended without an optimizer step: no rule for x"},
+		{"killed at once", wrote(meta+`\n`) + "; exit 139", exitFailed, "was killed by signal 11 (segmentation fault) before its first optimizer step, and put nothing on the GPU"},
+		{"killed before a step", wrote(begun) + "; exit 137", exitFailed, `was killed by signal 9 (killed) before its first optimizer step"`},
+		{"killed after a step", wrote(begun+step) + "; exit 137", exitDone, ""},
 		{"broken trace", `printf '` + meta + `\n{"e":"free","id":7}\n{"e":"end"}\n' >"$ULLAGE_FIT/trace-1.jsonl"`, exitInput, "does not live"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -189,5 +209,73 @@ func TestFitWritesARecording(t *testing.T) {
 		if peak := out.Devices[0].Peak.ReservedBytes; peak != fitPeak {
 			t.Errorf("%s: explained with a peak of %d, predicted %d", name, peak, int64(fitPeak))
 		}
+	}
+}
+
+// TestFitInPart: a prediction of a program that came to no whole step says so first, in
+// text and in JSON.
+func TestFitInPart(t *testing.T) {
+	const begun = `{"e":"meta","version":1,"torch":"2.11.0","argv":["x.py"]}
+{"e":"sig","id":0,"op":"aten.ones.default","in":[],"args":{},"out":[["float32",[9]]]}
+{"e":"op","sig":0,"new":[[0,36,0]]}
+`
+	for _, tt := range []struct{ name, rest, want string }{
+		{"killed", `{"e":"step","what":"optimizer","id":0,"n":1}`, "the program was killed after 1 step"},
+		{"ended", `{"e":"end","reason":"ended"}`, "the program ended without an optimizer step, and without a call of a model without gradients"},
+		{"no optimizer", `{"e":"end","reason":"backward"}`, "the program was stopped after many backward passes without a step of an optimizer of torch.optim"},
+		{"whole", `{"e":"end","reason":"steps","steps":3}`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "job.trace")
+			if err := os.WriteFile(file, []byte(begun+tt.rest+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := fitJSON(t, &outside{}, exitDone, "--trace", file).Partial; got != tt.want {
+				t.Errorf("JSON: %q, want %q", got, tt.want)
+			}
+			var o outside
+			if code := o.run(t, "fit", "--trace", file); code != exitDone {
+				t.Fatalf("exit code %d: %s", code, &o.stderr)
+			}
+			_, answer, _ := strings.Cut(o.stdout.String(), "\n")
+			begins := "Fits on "
+			if tt.want != "" {
+				begins = "In part only: " + tt.want + ". What it did by then: Fits on "
+			}
+			if text := strings.Join(strings.Fields(answer), " "); !strings.HasPrefix(text, begins) {
+				t.Errorf("text: %.200s", text)
+			}
+		})
+	}
+}
+
+// TestFitOfSeveralGPUs: a program that is no rank of a job is predicted on the GPU that
+// needs most; the others are named with what they need.
+func TestFitOfSeveralGPUs(t *testing.T) {
+	const text = `{"e":"meta","version":1,"torch":"2.11.0","argv":["x.py"],"devices":2}
+{"e":"sig","id":0,"op":"aten.ones.default","in":[],"args":{},"out":[["float32",[1048576]]]}
+{"e":"op","sig":0,"new":[[0,4194304,0],[1,4194304,1],[2,33554432,1]]}
+{"e":"end","reason":"steps","steps":3}
+`
+	file := filepath.Join(t.TempDir(), "job.trace")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var o outside
+	if code := o.run(t, "fit", "--trace", file); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, &o.stderr)
+	}
+	got := strings.Join(strings.Fields(o.stdout.String()), " ")
+	for _, want := range []string{"x.py GPU 1 needs most of the 2 that the program uses. Fits on", "GPU 0 beside it reserves 20.00 MiB (4.00 MiB allocated), is safe with a limit of "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, &o.stdout)
+		}
+	}
+}
+
+// TestFitCardTooSmall: a card that has nothing left for PyTorch holds nothing.
+func TestFitCardTooSmall(t *testing.T) {
+	if got := fitJSON(t, &outside{}, exitDone, "--trace", fitTrace, "--device-memory", "1"); got.Fits || got.FitsSafely {
+		t.Errorf("fits on a card of one byte: %+v", got)
 	}
 }

@@ -29,12 +29,13 @@ func (r *fitter) traced(ctx context.Context, session *child.TraceSession, code i
 		return nil, r.whyNoTrace(session, code)
 	}
 	ranks := byRank(all)
+	r.users = usersOf(all)
 	traces := make([]*fit.Trace, 0, len(ranks))
 	for _, p := range ranks {
 		if err := r.keep(p.file, outFile(r.f.out, p.trace.Meta.Rank, len(ranks))); err != nil {
 			return nil, err
 		}
-		if err := r.judge(p.trace); err != nil {
+		if err := judge(p.trace, code); err != nil {
 			return nil, err
 		}
 		traces = append(traces, p.trace)
@@ -48,7 +49,7 @@ func readTrace(ctx context.Context, name string) (*fit.Trace, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return readTraceFrom(&cancelReader{ctx, file}, name)
+	return readTraceFrom(&cancelReader{ctx, file}, "the program's trace") // its folder is gone once anybody reads of it
 }
 
 // readTraceFrom reads a trace, packed with gzip or not.
@@ -101,56 +102,15 @@ func (r *fitter) writeRecording(p *fit.Prediction) error {
 	return errors.Join(err, file.Close())
 }
 
-// whyNoTrace says why nothing was traced.
-func (r *fitter) whyNoTrace(session *child.TraceSession, code int) error {
-	for _, p := range session.Problems() {
-		return withHint(errors.New(p.Message), "%s", p.Hint)
-	}
-	ended := ""
-	if code != 0 {
-		ended = fmt.Sprintf("; it ended with exit code %d", code)
-	}
-	switch session.Reached() {
-	case child.Torch:
-		return withHint(fmt.Errorf("the program imported torch, but used no CUDA%s", ended), "fit predicts what is put on \"cuda\"; a program that asks torch.cuda.is_available() is told yes")
-	case child.Python:
-		return fmt.Errorf("the program never imported torch%s", ended)
-	}
-	return withHint(fmt.Errorf("no Python 3.9 or newer started%s", ended), "fit traces Python programs, started as in: ullage fit -- python train.py; options -I, -E and -S keep it out")
-}
-
-// judge tells of a trace that ended otherwise than it should.
-func (r *fitter) judge(t *fit.Trace) error {
-	e := t.End
-	if e == nil {
-		r.app.Warn("the program was killed before it came to the end of a step: what it had asked for by then is predicted")
-		return nil
-	}
-	switch e.Reason {
-	case "error":
-		where := ""
-		if e.Where != "" {
-			where = " at " + e.Where
-		}
-		err := fmt.Errorf("the program failed%s: %s: %s", where, e.Error, e.Message)
-		if e.Fault == "unsupported" {
-			return withHint(err, "this is something that fit cannot do without a GPU; what it can do: docs/fit.md")
-		}
-		return withHint(err, "the error is the program's own; does it run with a GPU?")
-	case "exit":
-		if e.Status != 0 {
-			r.app.Warn("the program ended with status %d before it was stopped", e.Status)
-		}
-	}
-	if e.Steps == 0 && e.Calls == 0 {
-		r.app.Warn("the program ended without an optimizer step, and without a call of a model: only what it did is predicted")
-	}
-	return nil
-}
-
 // notesOf lists what a trace assumes, each kind at each place once.
-func notesOf(t *fit.Trace) []string {
+func (r *fitter) notesOf(t *fit.Trace) []string {
 	var notes []string
+	if r.users > 1 {
+		notes = append(notes, fmt.Sprintf("%d processes of the program use a GPU: this is of the one that holds most; where they run at once, the others come on top", r.users))
+	}
+	if e := t.End; e != nil && e.Caught != "" {
+		notes = append(notes, "the program caught an error of the prediction's, and went on: "+e.Caught)
+	}
 	seen, sizes := map[string]bool{}, 0
 	for i := range t.Events {
 		e := &t.Events[i]

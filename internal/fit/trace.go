@@ -128,6 +128,7 @@ type End struct {
 	Steps   int     `json:"steps"`
 	Calls   int     `json:"calls"`
 	Status  int     `json:"status"`
+	Caught  string  `json:"caught"` // what the tracer could not do, and the program went on after
 	Error   string  `json:"error"`
 	Message string  `json:"message"`
 	Where   string  `json:"where"`

@@ -28,6 +28,7 @@ type FitJSON struct {
 	Steps              int             `json:"steps"`
 	Calls              int             `json:"calls"`
 	Stopped            string          `json:"stopped"` // why the trace ends
+	Partial            string          `json:"partial"` // why it does not show whole steps of the program; "" where it does
 	Cards              []CardJSON      `json:"cards"`
 	Memory             HeldJSON        `json:"memory"` // whose it is when most is allocated
 	Sweep              *SweepJSON      `json:"sweep"`
@@ -103,6 +104,7 @@ func NewFitJSON(v *Fitting) FitJSON {
 		PeakRequestedBytes: p.Best.PeakRequested, PeakAllocatedBytes: p.Best.PeakAllocated, PeakReservedBytes: p.Best.PeakReserved,
 		SafeBytes: p.Safe, ContextBytes: p.ContextBytes, ProcessBytes: p.ProcessBytes, SafeProcessBytes: p.SafeProcess,
 		Margins: []MarginJSON{}, Terms: []TermJSON{}, Cards: []CardJSON{}, Budgets: append([]BudgetJSON{}, v.Budgets...), Notes: append([]string{}, v.Notes...),
+		Partial:       v.Partial,
 		MeasuredConvs: j.Exact, EstimatedConvs: j.Guesses, Ranks: newFitRanks(v),
 	}
 	if f := p.Fits.Failed; f != nil {

@@ -19,6 +19,7 @@ import torch
 from .storages import Storages
 from .trace import Trace
 
+_run_backward = torch.autograd.backward  # before anybody counts its calls
 aten = torch.ops.aten
 _OUT_OF_PLACE = {
     aten.add.Tensor,
@@ -43,11 +44,11 @@ class Reuse:
     def calibrate(self, mode: Any) -> None:
         """Counts the holders of a gradient that only the engine holds, as the mode sees it.
 
-        In this thread, as autograd's own would wait for the import of torch to end.
+        In this thread, as what autograd's own are in the middle of is the program's.
         """
         with mode, torch.autograd.set_multithreading_enabled(False):
             x = torch.ones(64, device="cuda", requires_grad=True)
-            torch.autograd.backward((x.exp() + x.sin()).mul(x.detach()).sum())
+            _run_backward((x.exp() + x.sin()).mul(x.detach()).sum())
 
     def takes_over(self, func: Any, args: Any, storage: Any) -> bool:
         """Gives the memory of args[0] to storage if a real run would have used it again."""

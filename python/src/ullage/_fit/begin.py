@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
 import os
 import sys
 import threading
 import time
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
 
 import torch
 from torch._subclasses import fake_tensor
 
-from . import attention, cuda, grouped, hooks, modules, passby, resize, rnn, tensors
+from . import attention, cuda, faults, forks, grouped, hooks, modules, passby, resize, rnn, tensors
 from .config import Config
 from .mode import TraceMode
 from .optim import Steps
@@ -72,6 +73,7 @@ class Session:
         self.storages = Storages(self.trace, config.devices)
         self.card = cuda.Card(config, self.trace, self.storages)
         self._meta()
+        self.trace.flush()  # so that a process which is killed can be told from one that never began
         cuda.install(self.card)
         self.mode = TraceMode(self.trace, self.storages, self.card)
         self.stopper = Stopper(config.steps, config.calls, self.finish)
@@ -112,17 +114,19 @@ class Session:
         attention.install(attention.Chooser(self.config.device.capability, _cudnn_version()))
         rnn.install()
         grouped.install()
-        tensors.install(self.trace)
+        tensors.install(self.trace, self.config.folder)
         passby.PassBy(self.trace).install(self.mode)
         self.mode.module = self.paths.current
         self.mode.before_op = Settings(self.trace).look
-        os.register_at_fork(after_in_child=passby.leave)
+        forks.install(self.trace, self.storages)
         self._install_ranks()
         self._install_remedies()
         atexit.register(self._at_exit)
+        self._before_hard_exit()
+        self._count_backward()
         gc.collect()
         gc.freeze()
-        self._calibrate()
+        self.storages.before_first = self._calibrate_apart
         self.mode.__enter__()
 
     def _install_ranks(self) -> None:
@@ -143,13 +147,27 @@ class Session:
             self.remedies = Remedies(specs, lambda name, places, did: self.trace.line("remedy", name=name, n=places, text=did))
             self.remedies.install()
 
+    def _calibrate_apart(self) -> None:
+        """Calibrates in a thread, where nothing of the operator that the program is in, or of its contexts, holds.
+
+        Not before the program first uses CUDA: autograd does not work in a child that was forked after it ran.
+        """
+        thread = threading.Thread(target=self._calibrate)
+        thread.start()
+        thread.join()
+
     def _calibrate(self) -> None:
         """Runs a small backward pass of which nothing is written down."""
-        trace = Trace(os.devnull)
+        trace, key = Trace(os.devnull), torch._C._TorchDispatchModeKey.FAKE
+        outer = torch._C._unset_dispatch_mode(key)
         trial = TraceMode(trace, Storages(trace, 1), self.card)
-        trial.reuse.calibrate(trial)
-        self.mode.reuse.alone = trial.reuse.alone
-        trace.close()
+        try:
+            trial.reuse.calibrate(trial)
+            self.mode.reuse.alone = trial.reuse.alone
+        finally:
+            trace.close()
+            if outer is not None:
+                torch._C._set_dispatch_mode(outer)
 
     def _called(self, module: torch.nn.Module) -> None:
         """A call of an outermost module has ended."""
@@ -159,7 +177,31 @@ class Session:
         if not torch.is_grad_enabled() and self.stopper.steps == 0 and torch._C._current_graph_task_id() < 0:
             stack = self.trace.stack(caller())
             self.trace.line("step", what="call", n=self.stopper.after_call(), k=stack if stack >= 0 else None)
+            self.trace.flush()
             self.stopper.after_calls()
+
+    def _count_backward(self) -> None:
+        """Has every backward pass of the program pass by: one that updates its weights by itself makes no other steps."""
+        run, stopper = torch.autograd.backward, self.stopper
+
+        @functools.wraps(run)
+        def backward(*args: Any, **kwargs: Any) -> None:
+            nested = torch._C._current_graph_task_id() >= 0
+            run(*args, **kwargs)
+            if not nested:
+                stopper.after_backward()
+
+        torch.autograd.backward = backward
+
+    def _before_hard_exit(self) -> None:
+        """Has os._exit, which runs nothing at exit, write the end of the trace first. Processes that multiprocessing forks end so."""
+        leave = os._exit
+
+        def _exit(status: int) -> NoReturn:
+            self.finish("ended", status=status or None)
+            leave(status)
+
+        os._exit = _exit
 
     def finish(self, reason: str, **more: Any) -> None:
         """Writes the end of the trace."""
@@ -180,35 +222,16 @@ class Session:
         gc.unfreeze()  # or extensions find objects of theirs alive when they are torn down, and say so
         error = getattr(sys, "last_value", None)
         if error is None:
-            self.finish("ended")
+            self.finish("ended", caught=faults.caught[-1] if faults.caught else None)
         else:
-            self.finish("error", error=type(error).__name__, message=str(error)[:2000], where=_place_of(error), fault=_fault(error))
-
-
-def _fault(error: Optional[BaseException]) -> str:
-    """Whose fault an error is, by docs/formats/trace.md: an unsupported one may have been wrapped by the program."""
-    while error is not None:
-        if isinstance(error, cuda.Unsupported):
-            return "unsupported"
-        error = error.__cause__ or error.__context__
-    return "program"
+            text, where, fault = str(error)[:2000], faults.place_of(error), faults.fault_of(error)
+            self.finish("error", error=type(error).__name__, message=text, where=where, fault=fault)
 
 
 def _cudnn_version() -> int:
     """cuDNN's version as a number, 91900 for 9.19; in a build without it, that of the builds with CUDA 13 on PyPI."""
     cudnn: Any = torch.backends.cudnn
     return int(cudnn.version() or 91900) if cudnn.is_available() else 91900
-
-
-def _place_of(error: BaseException) -> Optional[str]:
-    """The innermost line of an error's traceback that is of neither a library nor the tracer, as "train.py:31"."""
-    place, at = None, error.__traceback__
-    while at is not None:
-        name = at.tb_frame.f_code.co_filename
-        if "site-packages" not in name and "dist-packages" not in name and not name.startswith("<") and os.path.dirname(__file__) not in name:
-            place = f"{os.path.basename(name)}:{at.tb_lineno}"
-        at = at.tb_next
-    return place
 
 
 def _host_peak_bytes() -> Optional[int]:

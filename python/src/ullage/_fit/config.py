@@ -73,14 +73,14 @@ def load(environ: Mapping[str, str]) -> Optional[Config]:
 class Problem(Exception):
     """Why a process cannot be traced: a kind of docs/formats/trace.md, what is wrong, and what to do."""
 
-    def __init__(self, kind: str, message: str, hint: str = "") -> None:
+    def __init__(self, kind: str, message: str, hint: str = "", fault: str = "") -> None:
         super().__init__(message)
-        self.kind, self.message, self.hint = kind, message, hint
+        self.kind, self.message, self.hint, self.fault = kind, message, hint, fault
 
 
 def tell_problem(folder: str, problem: Problem) -> None:
     """Leaves word of a problem for `ullage fit`. Raises nothing: a folder that is gone is read by nobody."""
-    value = {"kind": problem.kind, "message": problem.message, "hint": problem.hint, "pid": os.getpid()}
+    value = {"kind": problem.kind, "message": problem.message, "hint": problem.hint, "fault": problem.fault, "pid": os.getpid()}
     try:
         write_whole(os.path.join(folder, f"problem-{os.getpid()}.json"), json.dumps(value).encode())
     except (OSError, ValueError):

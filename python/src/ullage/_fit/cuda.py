@@ -12,12 +12,9 @@ import torch
 
 from . import graphs, streams
 from .config import Config
+from .faults import Unsupported
 from .storages import Meter, Storages
 from .trace import Trace, caller
-
-
-class Unsupported(RuntimeError):
-    """Something that the prediction cannot do; the message says what, and what to change."""
 
 
 class Card:
@@ -48,7 +45,10 @@ class Card:
     def require(self, device: int) -> None:
         """Raises RuntimeError for a GPU that the program is not shown."""
         if not 0 <= device < self.config.devices:
-            raise Unsupported(f"CUDA error: invalid device ordinal: the program asked for GPU {device} and is shown {self.config.devices}")
+            raise Unsupported(
+                f"CUDA error: invalid device ordinal: the program asked for GPU {device} and is shown {self.config.devices}, "
+                f"counted from 0; --ranks {device + 1} shows it {device + 1}"
+            )
 
     def maybe_set_device(self, device: int) -> int:
         """As set_device, and nothing for a negative ordinal."""
@@ -218,7 +218,7 @@ def _install_module(card: Card) -> None:
     cuda._is_compiled = lambda: True
     cuda.is_current_stream_capturing = cuda.graphs.is_current_stream_capturing = lambda: False
     cuda.is_available = lambda: True
-    cuda.device_count = lambda: devices
+    cuda.device_count = cuda.random.device_count = lambda: devices  # seeds are set for each: those of this machine do not count
     cuda._get_device_properties = card.properties
     cuda.default_generators = tuple(Generator(torch.device("cuda", i)) for i in range(devices))
     cuda._exchange_device, cuda._maybe_exchange_device = card.set_device, card.maybe_set_device

@@ -21,7 +21,8 @@ from torch._subclasses.fake_tensor import (
 
 from . import signature, values
 from .backward import Reuse
-from .cuda import Card, Unsupported
+from .cuda import Card
+from .faults import Unsupported
 from .known import Known
 from .plans import Plan, plan_of
 from .storages import Storages

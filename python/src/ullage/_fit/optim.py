@@ -47,6 +47,7 @@ class Steps:
         if count == 1 or last:
             for storage, kind, name in self._holdings(optimizer):
                 self._tag(storage, kind, name)
+        self.trace.flush()
         self.stopper.after_step()
 
     def learn_names(self, module: torch.nn.Module) -> None:

@@ -88,8 +88,3 @@ class PassBy:
                 return run(self)
 
         threading.Thread._bootstrap_inner = _bootstrap_inner  # type: ignore[attr-defined]
-
-
-def leave() -> None:
-    """Leaves the mode in a child that was forked: it has no part in the trace."""
-    torch._C._unset_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)

@@ -1,6 +1,7 @@
 """Begins when Python starts, and waits for the program to import torch."""
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from typing import Any
@@ -24,9 +25,23 @@ def start() -> None:
         if settings is None:
             return
         Meeting(settings.folder).mark("reported")
+        atexit.register(_tell_of_early_end, settings)
         sys.meta_path.insert(0, WaitForTorch(lambda torch: _torch_is_here(torch, settings)))
     except Exception:
         pass  # the folder is gone: nobody waits for a trace
+
+
+def _tell_of_early_end(settings: config.Config) -> None:
+    """Leaves word of the error that ended the process before it imported torch: Python keeps it in sys.last_value."""
+    error = getattr(sys, "last_value", None)
+    if error is None or "torch" in sys.modules:
+        return
+    from . import faults
+
+    where = faults.place_of(error)
+    at, text = f" at {where}" if where else "", f"{type(error).__name__}: {str(error)[:1000]}"
+    message = f"the program failed{at}, before it imported torch: {text}"
+    config.tell_problem(settings.folder, config.Problem("program", message, fault=faults.fault_of(error)))
 
 
 def _torch_is_here(torch: Any, settings: config.Config) -> None:

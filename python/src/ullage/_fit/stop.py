@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable
 
 TIMES = 3  # that a program is asked to end before it is ended
+BACKWARD = 20  # passes after which a program is stopped that has no optimizer of torch.optim: more than it is likely to accumulate
 EVALUATED = 500  # calls before its first step that a program with an optimizer may make, nanoGPT 400; and calls of one that generates tokens
 
 
@@ -33,12 +34,12 @@ def _is_generating() -> bool:
 
 
 class Stopper:
-    """Counts optimizer steps and calls of a model, and ends the program after enough of either."""
+    """Counts optimizer steps, calls of a model and backward passes, and ends the program after enough of either."""
 
     def __init__(self, steps: int, calls: int, finish: Callable[..., None]) -> None:
         self._steps, self._calls, self._finish = steps, calls, finish
         self._by_optimizer: dict[int, int] = {}
-        self.calls = 0
+        self.calls = self.passes = 0  # calls of a model without gradients, and backward passes
         self.may_train = False  # an optimizer was made: calls without gradients may be an evaluation, or a part that is frozen
         self._asked = 0
 
@@ -77,6 +78,12 @@ class Stopper:
         enough = max(self._calls, EVALUATED) if self.may_train or _is_generating() else self._calls
         if not self._by_optimizer and self.calls >= enough:
             self._end("calls")
+
+    def after_backward(self) -> None:
+        """Counts a backward pass, and ends the program if there were many without a step. One that has an optimizer is waited for: it accumulates."""
+        self.passes += 1
+        if not self._by_optimizer and self.passes >= (EVALUATED if self.may_train else BACKWARD):
+            self._end("backward")
 
     def _end(self, reason: str) -> None:
         self._asked += 1

@@ -64,6 +64,7 @@ class Storages:
         self.meters = [Meter() for _ in range(devices)]
         self.live: dict[int, Living] = {}  # by the storage's address in C++
         self.count = 0
+        self.before_first: Callable[[], None] = lambda: None
 
     def find(self, storage: Any) -> Optional[Living]:
         """What is known of a storage, or None if it was not seen before."""
@@ -75,6 +76,8 @@ class Storages:
         if size <= 0:
             return None
         if number is None:
+            if self.count == 0:
+                self.before_first()
             number = self.count
             self.count += 1
             self.meters[device].take(size)

@@ -8,19 +8,19 @@ from typing import Any, Callable, Optional
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from . import values
+from . import saving, values
 from .trace import Trace, caller
 
 _loading = threading.local()  # .device: where a file that is being loaded goes, or None to where it came from
 _made_by: Callable[..., Any]
 
 
-def install(trace: Trace) -> None:
-    """Gives fakes their manners."""
+def install(trace: Trace, folder: str) -> None:
+    """Gives fakes their manners. What they are saved to goes to the folder of the traced run."""
     fake: Any = FakeTensor
     fake.__format__ = _format
     fake.__deepcopy__ = _deepcopy
-    fake.__reduce_ex__ = lambda self, protocol: (_rebuild, _recipe(self))
+    fake.__reduce_ex__ = _reduce
     fake.data_ptr = lambda self: self.untyped_storage()._cdata + self.storage_offset() * self.itemsize
 
     def numpy(self: Any, *, force: bool = False) -> Any:
@@ -32,15 +32,7 @@ def install(trace: Trace) -> None:
 
     fake.numpy = numpy
     fake.__array__ = lambda self, dtype=None, copy=None: self.numpy() if dtype is None else self.numpy().astype(dtype)
-    save, load = torch.save, torch.load
-
-    def noting_save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-        stack = trace.stack(caller())
-        trace.note("save", "what is on the GPU is saved as shapes", None if stack < 0 else stack)
-        return save(obj, f, *args, **kwargs)
-
-    torch.save = torch.serialization.save = noting_save
-    torch.load = torch.serialization.load = _loader(load)
+    saving.Checkpoints(trace, folder, _loader(torch.load)).install()
     torch.serialization.add_safe_globals([_rebuild])
     _addresses()
     _sharing()
@@ -114,6 +106,11 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     if self.grad is not None:
         made.grad = _deepcopy(self.grad, memo)
     return made
+
+
+def _reduce(self: Any, protocol: Any) -> Any:
+    saving.count_fake()
+    return _rebuild, _recipe(self)
 
 
 def _recipe(t: Any) -> tuple[Any, ...]:

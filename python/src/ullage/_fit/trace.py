@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from types import CodeType, FrameType
-from typing import Any, Optional
+from typing import Any, BinaryIO, Optional
 
 MAX_FRAMES = 64  # of a stack; the innermost are kept
 FLUSH_LINES = 4000
@@ -28,7 +28,9 @@ class Trace:
     """The file of one process."""
 
     def __init__(self, path: str) -> None:
-        self._file = open(path, "w", encoding="utf-8")
+        self._path = path
+        self._file: Optional[BinaryIO] = open(path, "wb")
+        self._begun, self._begun_bytes = b"", 0  # of a child that was forked: what its parent had written
         self._lines: list[str] = []
         self._frames: dict[tuple[int, int], int] = {}
         self._codes: dict[int, CodeType] = {}  # keeps them, so that their ids stay theirs
@@ -62,26 +64,56 @@ class Trace:
             return
         lines, self._lines = self._lines, []
         if lines:
-            self._file.write("\n".join(lines) + "\n")
-            self._file.flush()
+            file = self._open()
+            file.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))
+            file.flush()
+
+    def before_fork(self) -> None:
+        """Writes what has been added, so that it is in one place only when the process has two copies."""
+        self.flush()
+        if not self.closed:
+            self._begun_bytes = os.path.getsize(self._path)
+
+    def begin_in_child(self) -> None:
+        """Goes on in a child that was forked, to which what has been written so far belongs as well.
+
+        The child's own file is made once it has something to say: most children are helpers.
+        """
+        if self.closed:
+            return
+        with open(self._path, "rb") as f:
+            self._begun = f.read(self._begun_bytes)
+        self._pid, self._file, self._closing = os.getpid(), None, threading.Lock()
+        self._path = os.path.join(os.path.dirname(self._path), f"trace-{self._pid}.jsonl")
+
+    def _open(self) -> BinaryIO:
+        """The file, made at its first line."""
+        if self._file is None:
+            self._file = open(self._path, "wb")
+            self._file.write(self._begun)
+        return self._file
 
     def close(self, **end: Any) -> None:
         """Writes the end of the trace; what comes later is not written. Only the first call counts."""
         with self._closing:
             if self.closed or os.getpid() != self._pid:
                 return
-            self.line("end", **end)
-            self.flush()
-            self.closed = True
-            self._file.close()
+            if self._file is not None or self._lines:  # else it was forked, and a helper
+                self.line("end", **end)
+                self.flush()
+            self._shut()
 
     def abandon(self) -> None:
         """Removes the trace: what this process does is of no interest."""
         with self._closing:
             if not self.closed and os.getpid() == self._pid:
-                self.closed = True
-                self._file.close()
-                os.unlink(self._file.name)
+                self._shut()
+                os.unlink(self._path)
+
+    def _shut(self) -> None:
+        self.closed = True
+        if self._file is not None:
+            self._file.close()
 
     def note(self, what: str, text: str, stack: Optional[int] = None) -> None:
         """Says what the trace assumes, once for each kind and place."""
