@@ -5,30 +5,29 @@ import (
 	"slices"
 )
 
-// Bands are what groups have allocated over the buckets of Buckets, in bytes. The last
-// of them is everything else, NoGroup.
+// Bands are what groups have allocated over consecutive runs of events, in bytes. The
+// last of them is everything else, NoGroup.
 type Bands struct {
-	*Buckets
+	Edge   []int // bucket j is events [Edge[j], Edge[j+1])
 	At     []int // by bucket: the first event after which allocated is highest; -1 where it has no events
 	Groups []uint32
-	Peak   [][]int64   // by group and bucket: after event At; the groups add up to Max[Allocated]
+	Peak   [][]int64   // by group and bucket: after event At; the groups add up to allocated
 	Mean   [][]float64 // by group and bucket: over its events. Without events, both are what stood before
 }
 
-// Bands returns what groups hold over the buckets between edges; see Buckets.
+// Bands returns what groups hold over the buckets between edges; see Counters.Buckets.
 func (g *Grouping) Bands(edge []int, groups []uint32) *Bands {
 	c := g.d.Counters
-	b := &Bands{Buckets: c.Buckets(edge), Groups: append(slices.Clone(groups), NoGroup)}
-	b.At = c.peaks(b.Buckets)
-	n := len(edge) - 1
-	rest := make([]float64, n)
+	b := &Bands{Edge: edge, Groups: append(slices.Clone(groups), NoGroup)}
+	var restPeak []int64
+	b.At, restPeak = c.peaks(edge)
+	rest := make([]float64, len(b.At))
 	for j, sum := range c.areas(edge) {
-		rest[j] = b.mean(j, sum, b.Last[Allocated][j])
+		rest[j] = b.mean(j, sum, restPeak[j])
 	}
-	restPeak := slices.Clone(b.Max[Allocated])
 	for _, k := range groups {
 		peak, mean := g.band(b, k)
-		for j := range n {
+		for j := range rest {
 			restPeak[j] -= peak[j]
 			rest[j] = max(rest[j]-mean[j], 0) // the difference of two roundings may be below
 		}
@@ -131,8 +130,7 @@ func (g *Grouping) peaksOfParts(from, to int) []int64 {
 	for j := range edge {
 		edge[j] = from + (to-from)*j/rankParts
 	}
-	c := g.d.Counters
-	at := c.peaks(c.Buckets(edge))
+	at, _ := g.d.Counters.peaks(edge)
 	peaks := make([]int64, g.Groups)
 	for _, group := range g.Top(rankGroups) {
 		cur := g.cursor(group)

@@ -62,30 +62,43 @@ func (c *Counters) walk(b *Buckets) {
 	}
 }
 
-// peaks returns for each bucket the first event after which allocated is highest; -1
-// where it has none.
-func (c *Counters) peaks(b *Buckets) []int {
-	n := len(b.Edge) - 1
-	at := make([]int, n)
-	for j := range at {
-		at[j] = -1
+// peaks returns for each bucket the first event after which allocated is highest, and
+// how high that is; -1 and what stood before it where it has no events.
+func (c *Counters) peaks(edge []int) (at []int, bytes []int64) {
+	n := len(edge) - 1
+	at, bytes = make([]int, n), make([]int64, n)
+	if edge[n]-edge[0] <= c.walkUpTo {
+		c.walkPeaks(edge, at, bytes)
+		return at, bytes
 	}
-	if b.Edge[n]-b.Edge[0] <= c.walkUpTo {
-		j := 0
-		c.tl.Walk(b.Edge[0], b.Edge[n], func(i int, now timeline.Totals) {
-			for i >= b.Edge[j+1] {
-				j++
-			}
-			if at[j] < 0 && now.Allocated == b.Max[Allocated][j] {
-				at[j] = i
-			}
-		})
-		return at
-	}
-	for j := range at {
-		if b.Edge[j] < b.Edge[j+1] {
-			at[j] = c.first(b.Edge[j], b.Edge[j+1], len(c.levels), b.Max[Allocated][j])
+	for j := range n {
+		if edge[j] < edge[j+1] {
+			at[j], bytes[j] = c.peak(edge[j], edge[j+1], len(c.levels))
+		} else {
+			at[j], bytes[j] = -1, c.before(edge[j]).Allocated
 		}
 	}
-	return at
+	return at, bytes
+}
+
+// walkPeaks is peaks from a replay of all events.
+func (c *Counters) walkPeaks(edge, at []int, bytes []int64) {
+	j, last := 0, c.before(edge[0]).Allocated
+	at[0], bytes[0] = -1, last
+	next := func() {
+		if j++; j < len(at) {
+			at[j], bytes[j] = -1, last
+		}
+	}
+	c.tl.Walk(edge[0], edge[len(at)], func(i int, now timeline.Totals) {
+		for i >= edge[j+1] {
+			next()
+		}
+		if last = now.Allocated; at[j] < 0 || last > bytes[j] {
+			at[j], bytes[j] = i, last
+		}
+	})
+	for j < len(at) {
+		next()
+	}
 }

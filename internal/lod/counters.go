@@ -148,16 +148,14 @@ func (c *Counters) beforeGroup(g int) timeline.Totals {
 func (c *Counters) At(i int) timeline.Totals { return c.before(min(max(i, -1), c.n-1) + 1) }
 
 // nodes calls f for the fewest nodes, of levels up to top, that make up events [a, b),
-// in order, until f returns false.
-func (c *Counters) nodes(a, b, top int, f func(level, node int) bool) {
+// in order.
+func (c *Counters) nodes(a, b, top int, f func(level, node int)) {
 	for a < b {
 		l, size := 0, 1
 		for l < top && a%(size*groupLen) == 0 && (a+size*groupLen <= b || b == c.n) {
 			l, size = l+1, size*groupLen
 		}
-		if !f(l, a/size) {
-			return
-		}
+		f(l, a/size)
 		a += size
 	}
 }
@@ -167,7 +165,7 @@ func (c *Counters) nodes(a, b, top int, f func(level, node int) bool) {
 func (c *Counters) extent(a, b int) (x extent) {
 	first := true
 	now, at := timeline.Totals{}, -1 // the event before which now holds
-	c.nodes(a, b, len(c.levels), func(l, node int) bool {
+	c.nodes(a, b, len(c.levels), func(l, node int) {
 		var y extent
 		if l > 0 {
 			y = c.levels[l-1].at(node)
@@ -182,34 +180,35 @@ func (c *Counters) extent(a, b int) (x extent) {
 			x, first = y, false
 		}
 		x.join(y)
-		return true
 	})
 	return x
 }
 
-// first returns the first of events [a, b) after which allocated is bytes, or -1.
-// bytes must be the maximum there.
-func (c *Counters) first(a, b, top int, bytes int64) int {
-	found := -1
+// peak returns how high allocated is after events [a, b), of which there is at least
+// one, and the first of them after which it is. It looks at nodes of levels up to top.
+func (c *Counters) peak(a, b, top int) (event int, bytes int64) {
+	level, best := 0, -1
 	now, at := timeline.Totals{}, -1 // the event before which now holds
-	c.nodes(a, b, top, func(l, node int) bool {
+	c.nodes(a, b, top, func(l, node int) {
+		var highest int64
 		if l > 0 {
-			if int64(c.levels[l-1].max[Allocated].At(node)) != bytes {
-				return true
+			highest = int64(c.levels[l-1].max[Allocated].At(node))
+		} else {
+			if at != node {
+				now = c.before(node)
 			}
-			size := 1 << (groupBits * l)
-			found = c.first(node*size, min((node+1)*size, c.n), l-1, bytes)
-			return false
+			now, at = c.tl.Next(node, now), node+1
+			highest = now.Allocated
 		}
-		if at != node {
-			now = c.before(node)
+		if best < 0 || highest > bytes {
+			level, best, bytes = l, node, highest
 		}
-		if now, at = c.tl.Next(node, now), node+1; now.Allocated == bytes {
-			found = node
-		}
-		return found < 0
 	})
-	return found
+	if level == 0 {
+		return best, bytes
+	}
+	size := 1 << (groupBits * level)
+	return c.peak(best*size, min((best+1)*size, c.n), level-1)
 }
 
 // sumBefore returns allocated after each of the events before i, added up, modulo 2^64.

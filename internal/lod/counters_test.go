@@ -33,10 +33,10 @@ func TestBuckets(t *testing.T) {
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Fatalf("buckets of %d events (-each event +got):\n%s", d.Events, diff)
 		}
-		at := d.Counters.peaks(got)
+		at, bytes := d.Counters.peaks(edge)
 		for j, e := range at {
-			if want := naivePeak(all, edge[j], edge[j+1]); e != want {
-				t.Fatalf("bucket %d, events [%d, %d): the peak is at %d, not %d", j, edge[j], edge[j+1], want, e)
+			if want := naivePeak(all, edge[j], edge[j+1]); e != want || bytes[j] != got.Max[Allocated][j] {
+				t.Fatalf("bucket %d, events [%d, %d): the peak is at %d, not %d, or not %d", j, edge[j], edge[j+1], want, e, bytes[j])
 			}
 		}
 		for j, sum := range d.Counters.areas(edge) {

@@ -201,14 +201,14 @@ func TestTilesSayWhatQueriesSay(t *testing.T) {
 	d := New(s.build(500))
 	g := d.Group(bySize(d))
 	r, edge, _ := d.EventEdges(Tile(3, 0))
-	b := g.Bands(edge, g.Top(2))
+	n, b := d.Counters.Buckets(edge), g.Bands(edge, g.Top(2))
 	counters, _ := d.CountersTile(r, false)
 	c := decode(t, counters)
 	bandsTile, _ := g.BandsTile(r, false, g.Top(2))
 	bands := decode(t, bandsTile)
 	for j := range r.N {
 		for k, column := range []string{"allocated_min", "allocated_max", "allocated_last", "requested_last"} {
-			want := []int64{b.Min[Allocated][j], b.Max[Allocated][j], b.Last[Allocated][j], b.Last[Requested][j]}[k]
+			want := []int64{n.Min[Allocated][j], n.Max[Allocated][j], n.Last[Allocated][j], n.Last[Requested][j]}[k]
 			if got := c.byName[column][j]; got != float64(want) {
 				t.Errorf("bucket %d: %s is %g, not %d", j, column, got, want)
 			}
