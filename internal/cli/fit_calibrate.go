@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -84,7 +83,7 @@ func (c *calibrator) measure(ctx context.Context) (*fit.Profile, error) {
 	}
 	file, err := os.Open(session.Measurements())
 	if err != nil {
-		return nil, withHint(fmt.Errorf("nothing was measured: %s ended with exit code %d", strings.Join(c.args, " "), code),
+		return nil, withHint(fmt.Errorf("nothing was measured: %s ended with exit code %d", c.args[0], code),
 			"name the Python that has PyTorch, as in: ullage fit --calibrate -- .venv/bin/python")
 	}
 	defer file.Close()
