@@ -5,7 +5,7 @@ import type { Lane } from "../../source/api.ts";
 import type { Moment } from "../../state/types.ts";
 import { decodeTile, type RectsTile } from "../../tiles/decode.ts";
 import { Lanes } from "./lanes.ts";
-import { pinsOf } from "./pins.ts";
+import { fragmentsOf } from "./pins.ts";
 import { shade } from "./raster.ts";
 import { addBlocks, densityAt, type Patch, patchAt, rectAt } from "./rects.ts";
 
@@ -99,7 +99,7 @@ describe("lanes", () => {
   });
 });
 
-test("pins are the blocks of segments that are half empty or more", () => {
+test("holes are free pieces beside blocks, pins the blocks of segments that are half empty or more", () => {
   const segment = (offset_bytes: number, spans: [size: number, block: number][]) => {
     let at = 0;
     const offset = spans.map(([size]) => {
@@ -136,13 +136,18 @@ test("pins are the blocks of segments that are half empty or more", () => {
       ]),
     ],
   } as unknown as Moment;
-  expect(pinsOf(moment)).toEqual({
+  expect(fragmentsOf(moment)).toEqual({
+    holes: [
+      { place: 10, size: 90 },
+      { place: 160, size: 40 },
+      { place: 300, size: 50 },
+    ],
     pins: [
       { block: 1, place: 0, size: 10 },
       { block: 3, place: 350, size: 20 },
       { block: 4, place: 370, size: 30 },
     ],
-    segments: 2,
-    freeBytes: 140,
+    freeBytes: 180,
+    largestBytes: 90,
   });
 });

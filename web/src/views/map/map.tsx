@@ -1,6 +1,6 @@
 // The map: which addresses were held when, so that fragmentation is seen.
 
-import { type ReadonlySignal, type Signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { type ReadonlySignal, type Signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Float } from "../../draw/float.tsx";
 import { type Painter, Stage } from "../../draw/stage.tsx";
@@ -15,7 +15,7 @@ import { fit, motionActions } from "../motion.ts";
 import { useSelectedBlock } from "../selected.ts";
 import type { Hovered } from "./hover.ts";
 import { type Framed, MapPicture, type MapWishes } from "./picture.ts";
-import { type Pins, pinsOf } from "./pins.ts";
+import { type Fragments, fragmentsOf } from "./pins.ts";
 import { MapPointing } from "./pointing.ts";
 import { MapState } from "./state.ts";
 import { MapToolbar } from "./toolbar.tsx";
@@ -35,7 +35,7 @@ function MapOf({ device }: { device: OpenDevice }) {
   const pointing = useMemo(() => new MapPointing(app, picture, state), [app, picture, state]);
   const painter = useRef<Painter | null>(null);
   const selected = useSelectedBlock();
-  const pins = usePins(state);
+  const fragments = useFragments(state);
 
   useEffect(() => tiles.listen(() => painter.current?.repaint()), [tiles]);
   useSignalEffect(() => {
@@ -43,7 +43,7 @@ function MapOf({ device }: { device: OpenDevice }) {
     painter.current?.repaint();
   });
   useSignalEffect(() => {
-    for (const each of [app.cursor, app.marked, state.pointer, selected, pins]) each.value;
+    for (const each of [app.cursor, app.marked, state.pointer, selected, fragments]) each.value;
     painter.current?.retouch();
   });
   useActions({
@@ -58,7 +58,7 @@ function MapOf({ device }: { device: OpenDevice }) {
   usePicture({ name: "map", png: () => painter.current!.png(), svg: null });
   return (
     <section class="map">
-      <MapToolbar device={device} state={state} pins={pins} />
+      <MapToolbar device={device} state={state} fragments={fragments} />
       <div class="map-body">
         <div class="picture">
           <Stage
@@ -74,7 +74,8 @@ function MapOf({ device }: { device: OpenDevice }) {
                 marked: app.marked.peek(),
                 pointer: state.hovered.peek() && state.pointer.peek(),
                 selected: framedBlock(picture, selected.peek()),
-                pins: framedPins(picture, pins.peek(), app.cursor.peek()),
+                holes: fragments.peek()?.holes ?? [],
+                pins: framedPins(picture, fragments.peek(), app.cursor.peek()),
               })
             }
             gestures={pointing}
@@ -117,16 +118,16 @@ function labelOf({ info }: OpenDevice): string {
   );
 }
 
-/** The segments that are kept by few blocks, after the event at the cursor; null while they are not asked for. */
-function usePins(state: MapState): ReadonlySignal<Pins | null> {
+/** Free pieces and what keeps them, after the event at the cursor; null while they are not asked for. */
+function useFragments(state: MapState): ReadonlySignal<Fragments | null> {
   const app = useApp();
-  const path = state.pins.value ? app.path(question("moment", { event: app.cursor.value })) : null;
+  const path = state.fragments.value ? app.path(question("moment", { event: app.cursor.value })) : null;
   const { value, loading } = useAnswer<Moment>(path);
-  const pins = useSignal<Pins | null>(null);
+  const fragments = useSignal<Fragments | null>(null);
   useEffect(() => {
-    if (!loading) pins.value = path !== null && value ? pinsOf(value) : null;
-  }, [pins, path, value, loading]);
-  return useComputed(() => pins.value);
+    if (!loading) fragments.value = path !== null && value ? fragmentsOf(value) : null;
+  }, [fragments, path, value, loading]);
+  return fragments;
 }
 
 function framedBlock(picture: MapPicture, block: BlockDetail | null): Framed | null {
@@ -137,13 +138,13 @@ function framedBlock(picture: MapPicture, block: BlockDetail | null): Framed | n
 }
 
 /** Pins with the life that their rectangle has, else around the moment at which they were found. */
-function framedPins(picture: MapPicture, pins: Pins | null, event: number): Framed[] {
-  if (!pins) return [];
+function framedPins(picture: MapPicture, fragments: Fragments | null, event: number): Framed[] {
+  if (!fragments) return [];
   const lives = new Map<number, { from: number; to: number }>();
   for (const { tile } of picture.blocks) {
     for (let r = 0; r < tile.count; r++) lives.set(tile.id[r]!, { from: tile.start[r]!, to: tile.end[r]! });
   }
-  return pins.pins.map(({ block, place, size }) => ({
+  return fragments.pins.map(({ block, place, size }) => ({
     ...(lives.get(block) ?? { from: event, to: event + 1 }),
     place,
     size,

@@ -42,7 +42,9 @@ export interface MapTouches {
   readonly pointer: { readonly x: number; readonly y: number } | null;
   /** The selected block. */
   readonly selected: Framed | null;
-  /** Blocks that keep free memory from being returned, at the cursor. */
+  /** What is free between blocks at the cursor, in bytes of the vertical axis. */
+  readonly holes: readonly { readonly place: number; readonly size: number }[];
+  /** Blocks that keep half-empty segments from being returned, at the cursor. */
   readonly pins: readonly Framed[];
 }
 
@@ -108,6 +110,7 @@ export class MapPicture {
       for (const pin of touches.pins) this.drawFrame(frame, pin, "--bad", 1.5);
       if (touches.selected) this.drawFrame(frame, touches.selected, "--text", 2);
       this.drawCursor(frame, touches);
+      this.drawHoles(frame, touches);
     });
   }
 
@@ -157,7 +160,7 @@ export class MapPicture {
     const [x, y] = [Math.round(plot.x * ratio), Math.round(plot.y * ratio)];
     const toX = (event: number) => (plot.x + this.axis.x(event)) * ratio;
     const scales: MapScales = { toX, toY: (units) => this.y(units * this.unit) * ratio };
-    const free = theme.colour("--free");
+    const free = theme.colour("--map-free");
     renderer.clip({ x, y, width: Math.round(plot.width * ratio), height: Math.round(plot.height * ratio) });
     this.batch.clear();
     const { range } = wishes;
@@ -170,7 +173,7 @@ export class MapPicture {
     renderer.rects(this.batch);
     const strip = wishes.axis === "time" ? TIME_STRIP : Number.POSITIVE_INFINITY;
     for (const patch of this.segments) this.rasters.paint(renderer, patch, scales, free, strip);
-    const small = theme.colour("--small");
+    const small = theme.colour("--map-small");
     for (const patch of this.blocks) this.rasters.paint(renderer, patch, scales, small, strip);
     this.batch.clear();
     const colour = this.colours(frame, wishes);
@@ -188,7 +191,7 @@ export class MapPicture {
           ? selection.site
           : null;
     if (only === null) return plain;
-    const free = theme.colour("--free");
+    const free = theme.colour("--map-free");
     return (group) => (group === only ? plain(group) : mix(free, plain(group), DIMMED));
   }
 
@@ -230,6 +233,16 @@ export class MapPicture {
     ] as const;
     pen.frame(...box, { colour: theme.css("--panel"), width: thick + 2 });
     pen.frame(...box, { colour: theme.css(token), width: thick });
+  }
+
+  /** Bars across the cursor where memory is free. */
+  private drawHoles({ pen, theme }: Frame, { cursor, holes }: MapTouches): void {
+    const x = this.layout.plot.x + this.axis.x(cursor + 0.5);
+    const colour = theme.css("--bad");
+    for (const { place, size } of holes) {
+      const top = this.y(place);
+      pen.box(x - 7, top, 14, Math.max(0.75, this.y(place + size) - top - 0.5), colour);
+    }
   }
 
   private drawCursor({ pen, theme }: Frame, { cursor, pointer }: MapTouches): void {

@@ -1,4 +1,4 @@
-// What the map knows beside the app's state: whether it shows pins, and what is under the pointer.
+// What the map knows beside the app's state: whether it marks what is free, and what is under the pointer.
 
 import { type Signal, signal } from "@preact/signals";
 import { clamp, pan, type Span, zoom } from "../../draw/camera.ts";
@@ -13,7 +13,8 @@ const LEAST_BYTES = 8192;
 export class MapState {
   readonly pointer: Signal<Point | null> = signal(null);
   readonly hovered: Signal<Hovered | null> = signal(null);
-  readonly pins = signal(false);
+  /** Free pieces at the cursor are marked. */
+  readonly fragments = signal(false);
 
   constructor(private readonly app: App) {}
 

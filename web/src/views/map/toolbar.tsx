@@ -7,17 +7,17 @@ import type { OpenDevice } from "../../state/viewer.ts";
 import { formatBytes, formatPlural } from "../../units/units.ts";
 import { fit } from "../motion.ts";
 import { AxisPick, groupingsOf } from "../timeline/toolbar.tsx";
-import type { Pins } from "./pins.ts";
+import type { Fragments } from "./pins.ts";
 import type { MapState } from "./state.ts";
 
 export function MapToolbar({
   device,
   state,
-  pins,
+  fragments,
 }: {
   device: OpenDevice;
   state: MapState;
-  pins: ReadonlySignal<Pins | null>;
+  fragments: ReadonlySignal<Fragments | null>;
 }) {
   const app = useApp();
   const showAll = () => {
@@ -38,12 +38,12 @@ export function MapToolbar({
       />
       {device.info.times && <AxisPick />}
       <Tick
-        label="pins"
-        title="Frame the blocks that keep half-empty segments from being returned, after the event at the cursor"
-        checked={state.pins.value}
-        onChange={(checked) => (state.pins.value = checked)}
+        label="free pieces"
+        title="Mark what is free between blocks after the event at the cursor, and frame the blocks that keep segments which are half empty or more"
+        checked={state.fragments.value}
+        onChange={(checked) => (state.fragments.value = checked)}
       />
-      {pins.value && <span class="quiet">{pinWords(pins.value)}</span>}
+      {fragments.value && <span class="quiet">{fragmentWords(fragments.value)}</span>}
       <span class="spring" />
       <Button label="Show all (0)" onClick={showAll}>
         Show all
@@ -55,8 +55,12 @@ export function MapToolbar({
   );
 }
 
-function pinWords({ pins, segments, freeBytes }: Pins): string {
-  if (segments === 0) return "no segment is half empty at the cursor";
-  const kept = formatPlural(segments, "half-empty segment", "half-empty segments");
-  return `${formatPlural(pins.length, "block keeps", "blocks keep")} ${formatBytes(freeBytes)} free in ${kept}`;
+function fragmentWords({ holes, pins, freeBytes, largestBytes }: Fragments): string {
+  if (holes.length === 0) return "nothing is free beside blocks at the cursor";
+  const pieces = `${formatBytes(freeBytes)} free in ${formatPlural(holes.length, "piece", "pieces")}`;
+  const kept =
+    pins.length === 0
+      ? ""
+      : `; ${formatPlural(pins.length, "block keeps", "blocks keep")} half-empty segments`;
+  return `${pieces}, the largest ${formatBytes(largestBytes)}${kept}`;
 }

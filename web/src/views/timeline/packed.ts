@@ -8,7 +8,7 @@ import type { Piece } from "../../tiles/columns.ts";
 import type { PackedTile } from "../../tiles/decode.ts";
 
 /** From this height on blocks have an edge between them. */
-const EDGE_PX = 4;
+const EDGE_PX = 9;
 
 export interface PackedScales {
   readonly toX: (event: number) => number;

@@ -129,7 +129,7 @@ describe("single blocks", () => {
         number,
         number,
       ];
-      const foot = y1 - y0 >= 3 ? y0 - 1 : y0; // the edge that tall blocks leave between them
+      const foot = y1 - y0 >= 8 ? y0 - 1 : y0; // the edge that tall blocks leave between them
       for (let y = Math.max(0, foot); y < y1; y++) for (let x = x0; x < x1; x++) pixels[y * packed.nx + x]!++;
     }
     for (let x = 0; x < packed.nx; x++) {
