@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -44,7 +45,7 @@ func (t *Tables) order(q Request, s scope, src source, c *column) (*order, error
 	if k.sort == "" {
 		c = nil
 	}
-	o := t.makeOrder(s, src, tests, c)
+	o := t.makeOrder(q.What, s, src, tests, c)
 	t.orders.put(k, o)
 	return o, nil
 }
@@ -70,64 +71,6 @@ func (t *Tables) tests(q Request) ([]test, error) {
 	return tests, nil
 }
 
-// makeOrder passes over the rows of a scope once.
-func (t *Tables) makeOrder(s scope, src source, tests []test, c *column) *order {
-	m := orderMaker{order: &order{all: src.count(s)}, tests: tests, gapless: len(tests) == 0 && c == nil}
-	want := needSize
-	for i := range tests {
-		want |= tests[i].need
-	}
-	if c != nil {
-		want |= c.need
-		m.key = c.key(t)
-	}
-	if len(tests) == 0 && !m.gapless {
-		m.order.rows, m.keys = make([]int32, 0, m.order.all), make([]int64, 0, m.order.all)
-	}
-	src.each(s, want, m.add)
-	if m.key != nil {
-		sortRows(m.order.rows, m.keys)
-	}
-	m.order.rows = slices.Clip(m.order.rows)
-	return m.order
-}
-
-// orderMaker gathers the rows that match.
-type orderMaker struct {
-	order   *order
-	tests   []test
-	key     func(*row) int64 // nil: rows stay as they stand
-	keys    []int64
-	gapless bool // so far: then there is no list
-}
-
-func (m *orderMaker) add(r *row) {
-	for i := range m.tests {
-		if !m.tests[i].ok(r) {
-			return
-		}
-	}
-	o := m.order
-	if m.gapless && o.n == 0 {
-		o.first = r.id
-	}
-	if m.gapless && r.id != o.first+o.n {
-		m.gapless = false
-		for k := range o.n {
-			o.rows = append(o.rows, int32(o.first+k))
-		}
-	}
-	o.n++
-	o.bytes += r.size
-	if m.gapless {
-		return
-	}
-	o.rows = append(o.rows, int32(r.id))
-	if m.key != nil {
-		m.keys = append(m.keys, m.key(r))
-	}
-}
-
 // Keys at the ends of all others: of what is not there, and of an end that is not in the
 // recording.
 const (
@@ -135,45 +78,56 @@ const (
 	unending = math.MaxInt64
 )
 
-// sortRows sorts rows by their keys, ascending; equal keys keep their order. Keys are
-// packed with their places into 64 bits where they fit, as they nearly always do: five
-// million rows take 0.1 s by radix then, a second by comparisons.
-func sortRows(rows []int32, keys []int64) {
+// sortKey is a key as a number without sign, in the same order.
+func sortKey(k int64) uint64 { return uint64(k) ^ 1<<63 }
+
+// Sort keys of absent and unending.
+const (
+	firstKey = 0
+	lastKey  = math.MaxUint64
+)
+
+// sorted returns the places of keys in ascending order of them; equal keys keep their
+// order. Keys are packed with their places into 64 bits where they fit, as they nearly
+// always do: five million take 0.1 s by radix then, a second by comparisons. It makes
+// use of the memory of keys.
+func sorted(keys []uint64) []int32 {
+	places := make([]int32, len(keys))
+	for i := range places {
+		places[i] = int32(i)
+	}
 	if slices.IsSorted(keys) {
-		return
+		return places
 	}
 	v := rangeOf(keys)
-	indexBits, keyBits := bits.Len(uint(len(keys)-1)), bits.Len64(v.span)
-	if keyBits+indexBits > 64 {
-		sortByComparison(rows, keys)
-		return
+	placeBits, keyBits := bits.Len(uint(len(keys)-1)), bits.Len64(v.span)
+	if keyBits+placeBits > 64 {
+		slices.SortStableFunc(places, func(a, b int32) int { return cmp.Compare(keys[a], keys[b]) })
+		return places
 	}
-	packed := make([]uint64, len(keys))
 	for i, k := range keys {
-		packed[i] = v.pack(k)<<indexBits | uint64(i)
+		keys[i] = v.pack(k)<<placeBits | uint64(i)
 	}
-	packed = radixSort(packed, indexBits, indexBits+keyBits)
-	sorted := make([]int32, len(rows))
-	for i, p := range packed {
-		sorted[i] = rows[p&(1<<indexBits-1)]
+	for i, p := range radixSort(keys, placeBits, placeBits+keyBits) {
+		places[i] = int32(p & (1<<placeBits - 1))
 	}
-	copy(rows, sorted)
+	return places
 }
 
-// keyRange is what keys have in common: absent becomes 0, the least of the others 1, and
-// unending one above all others. Zeros that all have at their end are left out, nine of an
-// address.
+// keyRange is what keys have in common: the first key becomes 0, the least of the others 1,
+// and the last key one above all others. Zeros that all have at their end are left out,
+// nine of an address.
 type keyRange struct {
-	low   int64
+	low   uint64
 	zeros int
 	span  uint64 // of packed keys
 }
 
-func rangeOf(keys []int64) keyRange {
-	v := keyRange{low: unending}
-	high := int64(absent)
+func rangeOf(keys []uint64) keyRange {
+	v := keyRange{low: lastKey}
+	high := uint64(firstKey)
 	for _, k := range keys {
-		if k != absent && k != unending {
+		if k != firstKey && k != lastKey {
 			v.low, high = min(v.low, k), max(high, k)
 		}
 	}
@@ -183,47 +137,26 @@ func rangeOf(keys []int64) keyRange {
 	}
 	var set uint64
 	for _, k := range keys {
-		if k != absent && k != unending {
-			set |= uint64(k) - uint64(v.low)
+		if k != firstKey && k != lastKey {
+			set |= k - v.low
 		}
 	}
 	v.zeros = bits.TrailingZeros64(set) & 63
-	v.span = (uint64(high)-uint64(v.low))>>v.zeros + 2
+	v.span = (high-v.low)>>v.zeros + 2
 	if v.span < 2 {
 		v.span = math.MaxUint64 // it does not fit
 	}
 	return v
 }
 
-func (v *keyRange) pack(k int64) uint64 {
+func (v *keyRange) pack(k uint64) uint64 {
 	switch k {
-	case absent:
+	case firstKey:
 		return 0
-	case unending:
+	case lastKey:
 		return v.span
 	}
-	return (uint64(k)-uint64(v.low))>>v.zeros + 1
-}
-
-func sortByComparison(rows []int32, keys []int64) {
-	index := make([]int32, len(rows))
-	for i := range index {
-		index[i] = int32(i)
-	}
-	slices.SortStableFunc(index, func(a, b int32) int {
-		switch {
-		case keys[a] < keys[b]:
-			return -1
-		case keys[a] > keys[b]:
-			return 1
-		}
-		return 0
-	})
-	sorted := make([]int32, len(rows))
-	for i, k := range index {
-		sorted[i] = rows[k]
-	}
-	copy(rows, sorted)
+	return (k-v.low)>>v.zeros + 1
 }
 
 // radixBits is how many bits a pass sorts by: its counters stay in the fastest cache.
