@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
 	"runtime/debug"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -82,6 +84,7 @@ type view struct {
 }
 
 func newViewing(app *App, f *viewFlags, sized bool) (*view, error) {
+	app.Stderr = &lockedWriter{w: app.Stderr}
 	v := &view{app: app, f: f}
 	if f.port < 0 || f.port > 65535 {
 		return nil, usageErrorf("--port: %d is not a port; they go up to 65535, and 0 takes a free one", f.port)
@@ -143,17 +146,16 @@ func (v *view) serve(ctx context.Context, server *viewer.Server, files int) erro
 	fmt.Fprintln(v.app.Stdout, pageAddress(l))
 	loading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	loaded := make(chan struct{})
-	go func() {
-		defer close(loaded)
+	var beside sync.WaitGroup
+	beside.Go(func() {
 		if err := v.load(loading, server, files); err != nil {
 			stop(err)
 		}
-	}()
-	v.open(ctx, pageAddress(l), l.Addr().(*net.TCPAddr).Port)
+	})
+	beside.Go(func() { v.open(loading, pageAddress(l), l.Addr().(*net.TCPAddr).Port) })
 	err = server.Serve(loading, l)
 	stop(nil)
-	<-loaded
+	beside.Wait()
 	if ctx.Err() == nil && err == nil {
 		err = context.Cause(loading)
 	}
@@ -189,6 +191,19 @@ func (v *view) open(ctx context.Context, address string, port int) {
 			v.app.Warn("no browser could be opened (%v); the page is at the address above", err)
 		}
 	}
+}
+
+// lockedWriter lets goroutines write line by line: what is read, what is served and how the
+// page is opened are told side by side.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }
 
 // note prints a line on standard error, unless the user asked for quiet.
