@@ -19,7 +19,7 @@ function keyCommands(app: App, mac: boolean): Command[] {
     .filter(({ action }) => action !== "palette" && action !== "clear" && app.can(action))
     .map(({ action, chords, help }) => ({
       name: action.startsWith("view-") ? `Show ${help}` : (help.split(";")[0] ?? help),
-      keys: chords.map((chord) => chordName(chord, mac)).join(" or "),
+      keys: [...new Set(chords.map((chord) => chordName(chord, mac)))].join(" or "),
       run: () => app.act(action as Action),
     }));
 }

@@ -45,8 +45,8 @@ export function Help({ settings }: { settings: Settings }) {
         ))}
       </div>
       <p class="quiet">
-        Shift makes moving and zooming faster. With the pointer: the wheel scrolls, Ctrl and the wheel zoom at
-        the pointer, dragging marks a range, a click selects.
+        Shift makes moving and zooming faster. With the pointer, on timeline and map: the wheel zooms, with
+        Shift it moves; dragging marks a range, with Space held it moves; a click selects.
       </p>
       <Tick
         label="Single letters are keys of this page"
@@ -62,8 +62,8 @@ function KeyRow({ hotkey, layout }: { hotkey: Hotkey; layout: ReadonlyMap<string
   return (
     <div>
       <dt>
-        {hotkey.chords.map((chord) => (
-          <kbd key={chordName(chord)}>{chordName(chord, onMac, layout)}</kbd>
+        {[...new Set(hotkey.chords.map((chord) => chordName(chord, onMac, layout)))].map((name) => (
+          <kbd key={name}>{name}</kbd>
         ))}
       </dt>
       <dd>{hotkey.help}</dd>

@@ -5,6 +5,7 @@ import type { Selection } from "../state/viewer.ts";
 import { BlockDetails } from "./inspector/block.tsx";
 import { EventDetails } from "./inspector/event.tsx";
 import { GroupDetails } from "./inspector/group.tsx";
+import { RangeDetails } from "./inspector/range.tsx";
 import { SegmentDetails, SiteDetails } from "./inspector/row.tsx";
 import { Button } from "./ui.tsx";
 
@@ -24,6 +25,7 @@ export function Inspector() {
           ×
         </Button>
       </div>
+      {app.marked.value && <RangeDetails range={app.marked.value} />}
       <Body selection={selection} />
     </aside>
   );

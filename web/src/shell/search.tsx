@@ -28,7 +28,7 @@ export function Search() {
   const submit = () => {
     app.query.value = draft.trim();
     if (!usesQuery.has(app.view.peek())) app.act("view-tables");
-    setOpen(false);
+    input.current?.blur();
   };
   return (
     <div class="search" role="search" onFocusCapture={() => setOpen(true)} onFocusOut={() => setOpen(false)}>

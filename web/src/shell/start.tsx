@@ -19,6 +19,7 @@ export async function start(page: HTMLElement): Promise<void> {
     return;
   }
   const app = new App(source, location.hash);
+  app.inspecting.value = matchMedia("(min-width: 900px)").matches; // on a small screen it would hide the view
   const settings = loadSettings();
   followTheme(settings.theme, app.theme);
   followAddress(app);

@@ -107,7 +107,8 @@ function Difference({ a, b }: { a: Choice; b: Choice }) {
   if (!value) return <Loading what="Comparing" />;
   const { before, after } = value.totals;
   return (
-    <section class="padded">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section class="padded" tabIndex={0} aria-label="Difference">
       <h2>From A to B, each at its peak</h2>
       <p>
         allocated {formatBytes(before.allocated_bytes)} → {formatBytes(after.allocated_bytes)} (

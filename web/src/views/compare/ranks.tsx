@@ -11,7 +11,8 @@ import { formatBytes, formatCount } from "../../units/units.ts";
 export function RanksTable({ other }: { other: DeviceRef }) {
   const app = useApp();
   return (
-    <section class="padded">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section class="padded" tabIndex={0} aria-label="All devices">
       <h2>All devices</h2>
       <table class="list">
         <thead>

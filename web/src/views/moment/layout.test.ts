@@ -68,6 +68,11 @@ test("the scale that fits is the finest", () => {
   expect(layoutMoment(segments, 800, scale / 2 ** 0.25).height).toBeGreaterThan(400);
 });
 
+test("many segments on a small page are scrolled, not made too small to see", () => {
+  const segments = Array.from({ length: 500 }, () => segment(20 * 2 ** 20));
+  expect((20 * 2 ** 20) / fittingScale(segments, 400, 300)).toBeGreaterThanOrEqual(10);
+});
+
 test("a point leads to its place in the segment", () => {
   const layout = layoutMoment([segment(30), segment(40)], width, 1);
   const y = (layout.lines[0]?.y ?? 0) + measures.name + 1;

@@ -137,10 +137,23 @@ function scaleFor(segments: readonly MomentSegment[], width: number, lines: numb
   return Math.max(16, 2 ** (Math.ceil(4 * Math.log2(Math.max(1, least))) / 4));
 }
 
-/** The finest scale at which all segments are on the page without scrolling. */
+/** Pixels that a usual segment has at least: with fewer its blocks could not be told apart. */
+const leastPixels = 10;
+
+/** The coarsest scale that still shows a usual segment of the large requests. */
+function coarsestScale(segments: readonly MomentSegment[]): number {
+  const large = segments.filter(({ small }) => !small);
+  const sizes = (large.length > 0 ? large : segments)
+    .map(({ size_bytes }) => size_bytes)
+    .sort((a, b) => a - b);
+  return (sizes[sizes.length >> 1] ?? 1) / leastPixels;
+}
+
+/** The finest scale at which all segments are on the page without scrolling, if one shows them well enough. */
 export function fittingScale(segments: readonly MomentSegment[], width: number, height: number): number {
+  const coarsest = coarsestScale(segments);
   let bytesPerPixel = scaleFor(segments, width, height / lineHeight);
-  while (layoutMoment(segments, width, bytesPerPixel).height > height && bytesPerPixel < 2 ** 40)
+  while (layoutMoment(segments, width, bytesPerPixel).height > height && bytesPerPixel * scaleStep < coarsest)
     bytesPerPixel *= scaleStep;
   return bytesPerPixel;
 }

@@ -5,10 +5,10 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useSize } from "../../paint/surface.tsx";
 import { Blank } from "../../shell/ui.tsx";
-import { useApp } from "../../state/hooks.ts";
+import { useActions, useApp } from "../../state/hooks.ts";
 import type { TableAnswer } from "../../state/types.ts";
 import { rowAfter } from "./keys.ts";
-import { HeadRow, Row } from "./row.tsx";
+import { HeadRow, Row, shownOrder } from "./row.tsx";
 import { type TableQuery, useRows } from "./rows.ts";
 import { selectRow } from "./select.ts";
 import {
@@ -58,6 +58,12 @@ export function Grid({ query, head, failed }: GridProps) {
     selectRow(app, query.what, found.answer, found.row(row));
   };
   const columns = found.answer?.columns ?? [];
+  const order = shownOrder(columns);
+  const shown = order.map((place) => columns[place]!);
+  useActions({
+    "pan-up": ({ fast }) => go(current - (fast ? fittingRows(extent) : 1)),
+    "pan-down": ({ fast }) => go(current + (fast ? fittingRows(extent) : 1)),
+  });
   const ordinals = Array.from({ length: end - first }, (_, i) => first + i);
   return (
     <>
@@ -84,13 +90,14 @@ export function Grid({ query, head, failed }: GridProps) {
       >
         <div class="grid-room" style={{ height: `${scrollHeight(extent) + rowHeight}px` }}>
           <div class="grid-rows" role="rowgroup">
-            <HeadRow query={query} columns={columns} />
+            <HeadRow query={query} columns={shown} />
             {ordinals.map((index) => (
               <Row
                 key={index}
                 index={index}
                 top={(index - top) * rowHeight}
                 cells={found.row(index)}
+                order={order}
                 columns={columns}
                 current={index === current}
                 onPick={() => choose(index)}

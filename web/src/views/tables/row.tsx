@@ -32,6 +32,31 @@ const wide: Record<string, number> = {
   life_events: 110,
 };
 
+/** Columns that answer most questions come first; the rest follow in the order of the answer. */
+const firstColumns = [
+  "event",
+  "time_us",
+  "action",
+  "block",
+  "size_bytes",
+  "category",
+  "site",
+  "blocks",
+  "alloc_event",
+  "free_event",
+  "life_us",
+];
+
+/** Places of the columns in the answer, in the order in which they are shown; the first stays first. */
+export function shownOrder(columns: readonly TableColumn[]): number[] {
+  const rank = ({ name }: TableColumn) => {
+    const place = firstColumns.indexOf(name);
+    return place < 0 ? firstColumns.length : place;
+  };
+  const places = columns.map((_, i) => i);
+  return places.sort((a, b) => (a && b ? rank(columns[a]!) - rank(columns[b]!) || a - b : a - b));
+}
+
 export function columnWidth({ name, type }: TableColumn): number {
   return wide[name] ?? widths[type] ?? 120;
 }
@@ -78,11 +103,12 @@ interface RowProps {
   top: number;
   cells: readonly Cell[] | null;
   columns: readonly TableColumn[];
+  order: readonly number[];
   current: boolean;
   onPick: () => void;
 }
 
-export function Row({ index, top, cells, columns, current, onPick }: RowProps) {
+export function Row({ index, top, cells, columns, order, current, onPick }: RowProps) {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the grid, which holds the focus
     <div
@@ -94,8 +120,8 @@ export function Row({ index, top, cells, columns, current, onPick }: RowProps) {
       style={{ transform: `translateY(${top}px)` }}
       onClick={onPick}
     >
-      {columns.map((column, i) => (
-        <BodyCell key={column.name} column={column} value={cells ? cells[i] : undefined} />
+      {order.map((place) => (
+        <BodyCell key={place} column={columns[place]!} value={cells ? cells[place] : undefined} />
       ))}
     </div>
   );

@@ -67,7 +67,8 @@ function levelsOf(info: Device): Level[] {
 function SettingTable({ rows }: { rows: readonly TuneRow[] }) {
   const recorded = rows.find((row) => row.recorded);
   return (
-    <section class="padded">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section class="padded" tabIndex={0} aria-label="Settings">
       <h2>Settings</h2>
       <table class="list">
         <thead>
