@@ -57,8 +57,11 @@ func (t *Timeline) eachHeld(level, from, to, n, i int, f func(int, Life)) {
 		}
 		return
 	}
-	nodes := t.held.levels[level]
-	for k := from; k < min(to, len(nodes)); k++ {
+	nodes, blocks := t.held.levels[level], heldFan // of a node
+	for range level {
+		blocks *= heldFan
+	}
+	for k := from; k < min(to, (n+blocks-1)/blocks); k++ {
 		if int(nodes[k]) > i {
 			t.eachHeld(level-1, k*heldFan, (k+1)*heldFan, n, i, f)
 		}
