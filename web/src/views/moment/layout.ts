@@ -152,7 +152,7 @@ function coarsestScale(segments: readonly MomentSegment[]): number {
 /** The finest scale at which all segments are on the page without scrolling, if one shows them well enough. */
 export function fittingScale(segments: readonly MomentSegment[], width: number, height: number): number {
   const coarsest = coarsestScale(segments);
-  let bytesPerPixel = scaleFor(segments, width, height / lineHeight);
+  let bytesPerPixel = Math.min(coarsest, scaleFor(segments, width, height / lineHeight));
   while (layoutMoment(segments, width, bytesPerPixel).height > height && bytesPerPixel * scaleStep < coarsest)
     bytesPerPixel *= scaleStep;
   return bytesPerPixel;
