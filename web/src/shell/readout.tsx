@@ -51,13 +51,11 @@ function timeOf(info: Device, event: number): string {
 
 function MarkedRange() {
   const app = useApp();
-  const marked = app.marked.value;
+  const marked = app.markedEvents();
   if (!marked) return null;
-  const from = Math.max(0, Math.floor(marked.from));
-  const to = Math.floor(marked.to);
   return (
     <span class="readout-item range">
-      <span class="quiet">range</span> {formatCount(from)} – {formatCount(to)}{" "}
+      <span class="quiet">range</span> {formatCount(marked.first)} – {formatCount(marked.last)}{" "}
       <Button kind="link" label="Forget the range" onClick={() => (app.marked.value = null)}>
         ×
       </Button>

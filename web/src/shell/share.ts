@@ -32,9 +32,8 @@ function commandParameters(app: App): Parameters {
 
 function flameParameters(app: App, event: number): Parameters {
   const { invert, range } = app.flame.peek();
-  const marked = app.marked.peek();
-  if (!range || !marked) return { event, invert };
-  return { from: Math.max(0, Math.floor(marked.from)), to: Math.max(0, Math.floor(marked.to)), invert };
+  const marked = app.markedEvents();
+  return range && marked ? { from: marked.first, to: marked.last, invert } : { event, invert };
 }
 
 function compareParameters(app: App): Parameters {

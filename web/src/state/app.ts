@@ -7,6 +7,7 @@ import type { Device, DeviceRef, DeviceSummary, GroupBy, Recording, Session } fr
 import type { Source } from "../source/source.ts";
 import { type AppState, decodeHash, defaultState, encodeHash, type FlameState, same } from "./hash.ts";
 import type { Action } from "./keys.ts";
+import { eventsIn } from "./time.ts";
 import type { TableName } from "./types.ts";
 import type { OpenDevice, Range, RendererChoice, Selection, Theme, ViewName } from "./viewer.ts";
 
@@ -188,6 +189,13 @@ export class App {
       this.cursor.value = clampEvent(event, info.events);
       this.range.value = including(this.range.peek(), this.cursor.peek());
     });
+  }
+
+  /** The events of the marked range, first and last; null where none is marked. */
+  markedEvents(): { first: number; last: number } | null {
+    const range = this.marked.value;
+    const info = this.device.value?.info;
+    return range && info ? eventsIn(range, info.events) : null;
   }
 
   say(text: string): void {

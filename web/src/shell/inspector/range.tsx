@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { Totals } from "../../source/api.ts";
 import { useAnswer, useApp } from "../../state/hooks.ts";
 import { question } from "../../state/question.ts";
+import { eventsIn } from "../../state/time.ts";
 import type { EventDetail, TableAnswer } from "../../state/types.ts";
 import type { Range } from "../../state/viewer.ts";
 import { formatBytes, formatBytesDelta, formatCount, formatPlural } from "../../units/units.ts";
@@ -24,8 +25,7 @@ function useTotals(event: number): Totals | null {
 export function RangeDetails({ range }: { range: Range }) {
   const app = useApp();
   const settled = useSettled(range, pauseMilliseconds);
-  const from = Math.max(0, Math.floor(settled.from));
-  const to = Math.max(from, Math.min((app.device.value?.info.events ?? 1) - 1, Math.floor(settled.to)));
+  const { first: from, last: to } = eventsIn(settled, app.device.value?.info.events ?? 1);
   const before = useTotals(from - 1);
   const after = useTotals(to);
   const made = useAnswer<TableAnswer>(

@@ -15,12 +15,9 @@ import { FlamePicture } from "./picture.tsx";
 function useFlamePath(): string | null {
   const app = useApp();
   const { invert, library, range } = app.flame.value;
-  const marked = app.marked.value;
+  const marked = app.markedEvents();
   const event = useSettled(app.cursor.value, 120);
-  const span =
-    range && marked
-      ? { from: Math.max(0, Math.floor(marked.from)), to: Math.max(0, Math.floor(marked.to)) }
-      : { event };
+  const span = range && marked ? { from: marked.first, to: marked.last } : { event };
   return app.path(question("flame", { ...span, invert, library: library ? null : 0 }));
 }
 

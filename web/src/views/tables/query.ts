@@ -9,20 +9,17 @@ const firstSort: Record<TableName, string> = { blocks: "-size_bytes", sites: "",
 
 export function tableQuery(app: App): TableQuery {
   const what = app.table.value;
-  const marked = app.marked.value;
+  const marked = app.markedEvents();
+  const live = app.live.value && canBeLive(what);
   return {
     what,
     q: app.query.value,
     sort: app.sort.value || firstSort[what],
-    event: app.live.value && canBeLive(what) ? app.cursor.value : null,
-    range: marked && !(app.live.value && canBeLive(what)) && what !== "segments" ? rangeText(marked) : null,
+    event: live ? app.cursor.value : null,
+    range: marked && !live && what !== "segments" ? `${marked.first}-${marked.last}` : null,
   };
 }
 
 export function canBeLive(what: TableName): boolean {
   return what === "blocks" || what === "segments";
-}
-
-function rangeText({ from, to }: { from: number; to: number }): string {
-  return `${Math.max(0, Math.floor(from))}-${Math.max(0, Math.floor(to))}`;
 }
