@@ -2,7 +2,7 @@
 // become one column, so that no peak falls between pixels.
 
 import type { Span } from "../draw/camera.ts";
-import { along, type Picture, tilesOf, tileWidth } from "./address.ts";
+import { along, type Picture, type Place, tileWidth } from "./address.ts";
 import type { BandsTile, CountersTile, Tile } from "./decode.ts";
 import type { TileStore } from "./store.ts";
 
@@ -15,33 +15,35 @@ export interface Piece<T extends Tile = Tile> {
   readonly to: number;
 }
 
-/** Asks for the tiles of one axis that a window needs, and returns what there is of them, in order. */
+/** Asks for tiles that lie side by side, and returns what there is of them, in order. */
 export function piecesOf<T extends Buckets>(
   store: TileStore,
   asker: string,
   picture: Picture,
-  range: Span,
-  level: number,
+  places: readonly Place[],
   events: number,
 ): Piece<T>[] {
-  const numbers = tilesOf(range, level, events);
-  const places = numbers.map((i) => along(level, i));
-  const last = Math.ceil(events / tileWidth(level)) - 1;
-  const beside = [numbers[0]! - 1, numbers[numbers.length - 1]! + 1].filter((i) => i >= 0 && i <= last);
   store.want(
     asker,
     picture,
     places,
-    beside.map((i) => along(level, i)),
+    [beside(places[0], -1, events), beside(places.at(-1), 1, events)].flat(),
   );
   const pieces: Piece<T>[] = [];
   for (const place of places) {
     const found = store.find(picture, place);
     if (!found) continue;
-    const from = place.i * tileWidth(level);
-    pieces.push({ tile: found.tile as T, from, to: Math.min(events, from + tileWidth(level)) });
+    const from = place.i * tileWidth(place.level);
+    pieces.push({ tile: found.tile as T, from, to: Math.min(events, from + tileWidth(place.level)) });
   }
   return pieces;
+}
+
+/** The next tile of the same level, which a small move would show; none beyond the ends. */
+function beside(place: Place | undefined, step: -1 | 1, events: number): Place[] {
+  if (!place) return [];
+  const i = place.i + step;
+  return i >= 0 && i * tileWidth(place.level) < events ? [along(place.level, i)] : [];
 }
 
 /** Columns from left to right, and the buckets that lie in each. */

@@ -11,6 +11,7 @@ import type { BlockDetail, Moment } from "../../state/types.ts";
 import type { OpenDevice } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
+import { Legend } from "../legend.tsx";
 import { fit, motionActions } from "../motion.ts";
 import { useSelectedBlock } from "../selected.ts";
 import type { Hovered } from "./hover.ts";
@@ -59,6 +60,7 @@ function MapOf({ device }: { device: OpenDevice }) {
   return (
     <section class="map">
       <MapToolbar device={device} state={state} fragments={fragments} />
+      <Legend />
       <div class="map-body">
         <div class="picture">
           <Stage

@@ -43,7 +43,11 @@ export function MapToolbar({
         checked={state.fragments.value}
         onChange={(checked) => (state.fragments.value = checked)}
       />
-      {fragments.value && <span class="quiet">{fragmentWords(fragments.value)}</span>}
+      {fragments.value && (
+        <span class="quiet fragments" title={fragmentWords(fragments.value)}>
+          {fragmentWords(fragments.value)}
+        </span>
+      )}
       <span class="spring" />
       <Button label="Show all (0)" onClick={showAll}>
         Show all

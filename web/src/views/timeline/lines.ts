@@ -1,8 +1,8 @@
 // Lines of amounts over events: from the lowest to the highest value of each column, so that
 // what happens within a pixel is seen as the height of the line.
 
-import type { Colour } from "../../draw/palette.ts";
-import type { Renderer } from "../../draw/renderer.ts";
+import { type Colour, withAlpha } from "../../draw/palette.ts";
+import type { Batch, Renderer } from "../../draw/renderer.ts";
 import type { Columns } from "../../tiles/columns.ts";
 import type { CountersTile } from "../../tiles/decode.ts";
 
@@ -40,9 +40,14 @@ export function eventsOf(columns: Columns<CountersTile>, c: number): { from: num
   };
 }
 
-/** Paints a line of a thickness in pixels. It joins each column to the one before. */
+/**
+ * Paints a line of a thickness in pixels: in each column from the lowest to the highest
+ * value, and at its left side a joint to where the column before ended. A column that is
+ * wide and has more than one value, because finer tiles are still to come, is paler.
+ */
 export function paintLine(
   renderer: Renderer,
+  batch: Batch,
   columns: Columns<CountersTile>,
   name: SeriesName,
   colour: Colour,
@@ -50,18 +55,28 @@ export function paintLine(
   toY: (bytes: number) => number,
 ): void {
   const { count, x } = columns;
-  const low = new Float32Array(count);
-  const high = new Float32Array(count);
+  const pale = withAlpha(colour, 0.3);
   let joint: number | null = null;
+  batch.clear();
   for (let c = 0; c < count; c++) {
     const { min, max, last } = extremesAt(columns, c, name);
-    const bottom = Math.round(toY(min));
-    const top = Math.round(toY(max));
-    low[c] = Math.max(bottom, joint ?? bottom);
-    high[c] = Math.min(top, joint ?? top) - thick;
-    joint = Math.round(toY(last));
+    const [bottom, top, end] = [Math.round(toY(min)), Math.round(toY(max)) - thick, Math.round(toY(last))];
+    const [left, right] = [x[c]!, x[c + 1]!];
+    const blurred = right - left > 3 * thick && bottom - top > 2 * thick;
+    batch.add(left, top, right, bottom, blurred ? pale : colour);
+    if (blurred) batch.add(left, end - thick, right, end, colour);
+    if (joint !== null && (joint < top + thick || joint > bottom)) {
+      batch.add(
+        left,
+        Math.min(top, joint - thick),
+        Math.min(right, left + thick),
+        Math.max(bottom, joint),
+        colour,
+      );
+    }
+    joint = end;
   }
-  renderer.area({ count, x, low, high, colour });
+  renderer.rects(batch);
 }
 
 /** The greatest value of an amount in all columns. */

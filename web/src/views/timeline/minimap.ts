@@ -2,8 +2,8 @@
 
 import { type Scale, scaleOf } from "../../draw/camera.ts";
 import type { EventAxis } from "../../draw/eventaxis.ts";
-import { mix, withAlpha } from "../../draw/palette.ts";
-import type { Box } from "../../draw/renderer.ts";
+import { mix } from "../../draw/palette.ts";
+import { Batch, type Box } from "../../draw/renderer.ts";
 import type { Frame } from "../../draw/stage.tsx";
 import type { Range } from "../../state/viewer.ts";
 import { columnsOf } from "../../tiles/columns.ts";
@@ -35,9 +35,10 @@ export function paintMinimap(frame: Frame, box: Box, tile: CountersTile, axis: E
   renderer.area({ count, x, low, high, colour: mix(panel, theme.colour("--text-quiet"), 0.45) });
   paintLine(
     renderer,
+    new Batch(),
     columns,
     "reserved",
-    withAlpha(theme.colour("--text"), 0.7),
+    mix(panel, theme.colour("--text"), 0.7),
     Math.max(1, Math.round(ratio)),
     toY,
   );

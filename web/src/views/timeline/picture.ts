@@ -10,6 +10,7 @@ import type { Device, GroupBy, Limit } from "../../source/api.ts";
 import type { Axis, Range, Selection } from "../../state/viewer.ts";
 import { along, tilesOf, tileWidth } from "../../tiles/address.ts";
 import { type Columns, columnsOf, type Piece, piecesOf } from "../../tiles/columns.ts";
+import { evenCover, fineCover } from "../../tiles/cover.ts";
 import type { BandsTile, CountersTile, PackedTile } from "../../tiles/decode.ts";
 import type { DeviceTiles } from "../../tiles/shared.ts";
 import { formatBytes } from "../../units/units.ts";
@@ -144,13 +145,16 @@ export class TimelinePicture {
     const { range } = wishes;
     const { store } = this.tiles;
     const { events, tiles } = this.info;
-    const level = levelFor(width(range) / plot.width, tiles.max_level);
+    const places =
+      wishes.axis === "time" && this.tiles.clock
+        ? fineCover(this.axis, tiles.max_level, events)
+        : evenCover(range, levelFor(width(range) / plot.width, tiles.max_level), events);
     const toX = (event: number) => (plot.x + this.axis.x(event)) * this.ratio;
-    const counters = piecesOf<CountersTile>(store, "counters", { kind: "counters" }, range, level, events);
+    const counters = piecesOf<CountersTile>(store, "counters", { kind: "counters" }, places, events);
     this.tiles.refineClock(counters.map(({ tile }) => tile));
     this.counters = columnsOf(counters, range, toX);
     const picture = { kind: "bands", by: wishes.by } as const;
-    this.bands = columnsOf(piecesOf<BandsTile>(store, "bands", picture, range, level, events), range, toX);
+    this.bands = columnsOf(piecesOf<BandsTile>(store, "bands", picture, places, events), range, toX);
     this.best = highest(this.bands);
     const root = store.find(picture, along(tiles.max_level, 0));
     this.order = root ? stackOrder(root.tile as BandsTile) : [];
@@ -216,7 +220,15 @@ export class TimelinePicture {
     for (const name of lines) {
       const colour = theme.colour(LINE_TOKENS[name]);
       const thick = Math.max(1, Math.round((name === "reserved" ? 1.5 : 1) * ratio));
-      paintLine(renderer, columns, name, name === "allocated" ? withAlpha(colour, 0.55) : colour, thick, toY);
+      paintLine(
+        renderer,
+        this.batch,
+        columns,
+        name,
+        name === "allocated" ? withAlpha(colour, 0.55) : colour,
+        thick,
+        toY,
+      );
     }
   }
 

@@ -68,15 +68,22 @@ describe("bands", () => {
 
 test("a line reaches from the lowest to the highest of each column, and joins the one before", () => {
   const columns = columnsOf([{ tile: counters, ...all }], all, (event) => event);
-  const { areas, renderer } = recorder();
+  const batch = new Batch();
   const toY = (bytes: number) => 1000 - bytes / 1e5;
-  paintLine(renderer, columns, "reserved", 0, 2, toY);
-  const { low, high } = areas[0]!;
+  paintLine({ rects: () => {} } as unknown as Renderer, batch, columns, "reserved", 0, 2, toY);
+  const boxes = Array.from({ length: batch.count }, (_, i) => [
+    ...batch.edges.subarray(i * STRIDE, i * STRIDE + 4),
+  ]);
+  let before: { top: number; bottom: number } | null = null;
   for (let c = 0; c < columns.count; c++) {
     const { min, max } = extremesAt(columns, c, "reserved");
-    expect(low[c]).toBeGreaterThanOrEqual(Math.round(toY(min)));
-    expect(high[c]).toBeLessThanOrEqual(Math.round(toY(max)) - 2);
-    if (c > 0) expect(Math.max(high[c]!, high[c - 1]!)).toBeLessThanOrEqual(Math.min(low[c]!, low[c - 1]!));
+    const mine = boxes.filter(([x0]) => x0! >= columns.x[c]! && x0! < columns.x[c + 1]!);
+    const top = Math.min(...mine.map(([, y0]) => y0!));
+    const bottom = Math.max(...mine.map(([, , , y1]) => y1!));
+    expect(top).toBeLessThanOrEqual(Math.round(toY(max)) - 2);
+    expect(bottom).toBeGreaterThanOrEqual(Math.round(toY(min)));
+    if (before) expect(Math.max(top, before.top)).toBeLessThanOrEqual(Math.min(bottom, before.bottom));
+    before = { top, bottom };
   }
 });
 
