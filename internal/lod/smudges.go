@@ -142,7 +142,12 @@ func (s *smudges) add(r *raster) {
 	for cell := r.from >> s.level; cell < len(s.first)-1 && cell<<s.level < r.to; cell++ {
 		for i := s.first[cell]; i < s.first[cell+1]; i++ {
 			low := int64(s.place[i])
-			r.addWeight(cell*width, low, low+int64(s.size[i]), float64(s.weight[i]))
+			if low >= r.high {
+				break // they are in the order of their places
+			}
+			if high := low + int64(s.size[i]); high > r.low {
+				r.addWeight(cell*width, low, high, float64(s.weight[i]))
+			}
 		}
 	}
 }
