@@ -35,6 +35,7 @@ type convSearch struct {
 type convCall struct {
 	shape      convShape
 	transposed bool
+	volume     bool // in three dimensions, of which two are taken together in shape
 	ok         bool
 }
 
@@ -43,7 +44,7 @@ func (c *call) shapeOf(in, weight, out *Tensor) (v convCall) {
 	if in == nil || weight == nil || out == nil || !in.onGPU() || len(in.Shape) < 3 || len(weight.Shape) != len(in.Shape) || len(out.Shape) != len(in.Shape) {
 		return v
 	}
-	v.transposed = c.s.flag("transposed")
+	v.transposed, v.volume = c.s.flag("transposed"), len(in.Shape) > 4
 	s := &v.shape
 	switch {
 	case in.DType == "float16" || in.DType == "half":
@@ -163,6 +164,10 @@ func (c *call) conv(v convCall, d convDir) {
 		return
 	}
 	w := c.c.workspaceOf(&v.shape, d)
+	if v.volume {
+		w = v.volumeWorkspace(w)
+		c.c.job.Volumes++
+	}
 	c.c.job.Used.CuDNN = true
 	if c.c.benchmark {
 		c.search(&v.shape, d, w)
@@ -173,6 +178,14 @@ func (c *call) conv(v convCall, d convDir) {
 		c.c.job.Guesses++
 	}
 	c.p.drop(c.p.between(Convolution, convFunction, w.bytes, w.high))
+}
+
+// volumeWorkspace widens what a layer in two dimensions would take: none in three was
+// measured. cuDNN may bring all operands into the layout of the kernel that it takes.
+func (v *convCall) volumeWorkspace(w workspace) workspace {
+	s := &v.shape
+	copies := s.bytes(operandInput, true) + s.bytes(operandOutput, true) + s.bytes(operandWeight, true)
+	return workspace{bytes: w.bytes, high: max(w.high, w.bytes+copies)}
 }
 
 // ownKernel tells whether PyTorch runs a convolution in a kernel of its own, which takes

@@ -14,9 +14,10 @@ type Prediction struct {
 	Config allocator.Config // of the caching allocator
 	Limit  int64            // of reserved bytes that the program or the user set; 0 for none
 
-	Best Run // without a bound of the device
-	Safe int64
-	Why  []Margin // what Safe is made of, beyond the best estimate
+	Best      Run   // without a bound of the device
+	HighBytes int64 // reserved peak where all that is known within bounds only takes the most
+	Safe      int64
+	Why       []Margin // what Safe is made of, beyond the best estimate
 
 	ContextBytes int64 // outside of the caching allocator
 	ProcessBytes int64 // ContextBytes and the peak of what is reserved
@@ -108,9 +109,9 @@ func (p *Prediction) bound() {
 			high = max(high, p.Job.Run(Room{Config: p.unlimited(), Mixed: seed + 1}).PeakReserved)
 		}
 	}
-	p.Safe = max(order, high)
+	p.HighBytes, p.Safe = high, max(order, high)
 	p.margin("addresses as another driver hands them out", order-best)
-	p.margin("convolutions that were not measured", high-max(order, best))
+	p.margin(p.Job.RoughText(), high-max(order, best))
 	rest, rise := p.unknown(), p.Rise()
 	p.Safe += rest + rise
 	p.margin("what the model does not know", rest)

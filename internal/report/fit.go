@@ -68,8 +68,13 @@ func (v *Fitting) Answer() string {
 		of = v.Sweep.Answer() + of
 	}
 	card := fmt.Sprintf("%s (%s)", p.Job.Profile.Device, units.FormatBytes(p.Job.Profile.TotalBytes))
-	need := fmt.Sprintf("It reserves %s at its peak (%s allocated), and is safe with a limit of %s; with the context the process takes %s.",
-		units.FormatBytes(p.Best.PeakReserved), units.FormatBytes(p.Best.PeakAllocated), units.FormatBytes(p.Safe), units.FormatBytes(p.ProcessBytes))
+	upTo, why := "", ""
+	if p.IsRough() {
+		upTo = " to " + units.FormatBytes(p.HighBytes)
+		why = "; the range is for what cuDNN may choose: " + p.Job.RoughText()
+	}
+	need := fmt.Sprintf("It reserves %s%s at its peak (%s allocated%s), and is safe with a limit of %s; with the context the process takes %s.",
+		units.FormatBytes(p.Best.PeakReserved), upTo, units.FormatBytes(p.Best.PeakAllocated), why, units.FormatBytes(p.Safe), units.FormatBytes(p.ProcessBytes))
 	switch {
 	case p.Fits.Failed != nil:
 		return of + fmt.Sprintf("Does not fit on %s: a request of %s fails%s. %s", card, units.FormatBytes(p.Fits.Failed.Err.RequestedBytes), v.where(), need)

@@ -17,7 +17,9 @@ type FitJSON struct {
 	PeakRequestedBytes int64           `json:"peak_requested_bytes"`
 	PeakAllocatedBytes int64           `json:"peak_allocated_bytes"`
 	PeakReservedBytes  int64           `json:"peak_reserved_bytes"`
-	SafeBytes          int64           `json:"safe_bytes"` // the limit on reserved memory under which the job is expected to live
+	PeakReservedHigh   int64           `json:"peak_reserved_high_bytes"` // where all that is known within bounds only takes the most
+	Rough              []string        `json:"rough"`                    // what is known within bounds only
+	SafeBytes          int64           `json:"safe_bytes"`               // the limit on reserved memory under which the job is expected to live
 	ContextBytes       int64           `json:"context_bytes"`
 	ProcessBytes       int64           `json:"process_bytes"`
 	SafeProcessBytes   int64           `json:"safe_process_bytes"`
@@ -102,6 +104,7 @@ func NewFitJSON(v *Fitting) FitJSON {
 		GPU: j.Profile.Name, Torch: j.Trace.Meta.Torch, AllocConf: j.Trace.Meta.AllocConf, LimitBytes: positive(p.Limit),
 		Fits: p.Fits.Failed == nil, FitsSafely: p.Fits.Failed == nil && p.SafeProcess <= j.Profile.TotalBytes,
 		PeakRequestedBytes: p.Best.PeakRequested, PeakAllocatedBytes: p.Best.PeakAllocated, PeakReservedBytes: p.Best.PeakReserved,
+		PeakReservedHigh: p.HighBytes, Rough: append([]string{}, j.Rough()...),
 		SafeBytes: p.Safe, ContextBytes: p.ContextBytes, ProcessBytes: p.ProcessBytes, SafeProcessBytes: p.SafeProcess,
 		Margins: []MarginJSON{}, Terms: []TermJSON{}, Cards: []CardJSON{}, Budgets: append([]BudgetJSON{}, v.Budgets...), Notes: append([]string{}, v.Notes...),
 		Partial:       v.Partial,
