@@ -44,7 +44,7 @@ def shown(value: Any) -> str:
         return f"the function {getattr(value, '__name__', '?')}"
     name = type(value).__name__
     text = ("an " if name[0] in "AEIOUaeiou" else "a ") + name
-    return f"{text} of shape {tuple(value.shape)} and {value.dtype}" if _is_tensor(value) else text
+    return f"{text} of shape {tuple(value.shape)} and {value.dtype}" if is_tensor(value) else text
 
 
 def optional(check: Callable[..., T], name: str, value: Any, **options: Any) -> Optional[T]:
@@ -57,13 +57,11 @@ def optional(check: Callable[..., T], name: str, value: Any, **options: Any) -> 
 
 def whole(name: str, value: Any, *, least: Optional[int] = 0, most: Optional[int] = None, hint: str = "") -> int:
     """A whole number: an int, one of NumPy's, a tensor of one; anything that Python takes for an index, but no bool."""
+    given = value if type(value) is int else index(value)  # an int at once: shapes and steps are checked at each call
+    if given is not None and (least is None or given >= least) and (most is None or given <= most):
+        return given
     expected = ", ".join(filter(None, ["a whole number", _range(least, None, None, most)]))
-    given = index(value)
-    if given is None:
-        raise wrong(name, value, expected, hint)
-    if least is not None and given < least or most is not None and given > most:
-        raise wrong(name, value, expected, hint, ValueError)
-    return given
+    raise wrong(name, value, expected, hint, TypeError if given is None else ValueError)
 
 
 def number(
@@ -110,7 +108,8 @@ def size_bytes(name: str, value: Any, *, least: int = 0, why: str = "") -> int:
     expected = "bytes, as a number or as text like '8GiB'" + bounds
     given = _amount(name, value, expected)
     if given < least:
-        hint = "a number counts bytes: write '8GiB' or 8 << 30 for 8 GiB" if 0 < given < min(least, 1 << 20) and not isinstance(value, str) else ""
+        meant_more = 0 < given < min(least, 1 << 20) and not isinstance(value, str)
+        hint = "a number counts bytes: write '8GiB' or 8 << 30 for 8 GiB" if meant_more else ""
         raise wrong(name, value, expected, hint, ValueError)
     return given
 
@@ -148,7 +147,8 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, bool) or str(_ask(value, "dtype")) in ("bool", "torch.bool")
 
 
-def _is_tensor(value: Any) -> bool:
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor or an array."""
     return _ask(value, "dtype") is not None and isinstance(_ask(value, "shape"), tuple)
 
 
@@ -205,18 +205,19 @@ def function(name: str, value: Any, *, given: Optional[str] = None, arguments: i
     expected = "a function" if given is None else f"a function of {given}" if arguments else "a function without arguments"
     if not callable(value):
         raise wrong(name, value, expected, hint)
-    if given is not None and not _takes(value, arguments):
+    if given is not None and not takes(value, arguments):
         raise wrong(name, value, f"{expected}: it can't be called with {_units.count(arguments, 'argument')}", hint)
     return value  # type: ignore[no-any-return]
 
 
-def _takes(call: Callable[..., Any], arguments: int) -> bool:
+def takes(call: Callable[..., Any], arguments: int, *named: str) -> bool:
+    """Whether a function can be called with so many arguments, and these by name."""
     try:
         signature = inspect.signature(call)
     except (TypeError, ValueError):  # a function of C doesn't tell
         return True
     try:
-        signature.bind(*[None] * arguments)
+        signature.bind(*[None] * arguments, **dict.fromkeys(named))
     except TypeError:
         return False
     return True
@@ -224,7 +225,7 @@ def _takes(call: Callable[..., Any], arguments: int) -> bool:
 
 def several(name: str, value: Any, what: str) -> list[Any]:
     """A list of things, given as anything that one can iterate over; one thing alone, or a dict of them, is not meant."""
-    single = isinstance(value, (str, bytes, Mapping)) or hasattr(value, "state_dict") or _is_tensor(value)
+    single = isinstance(value, (str, bytes, Mapping)) or hasattr(value, "state_dict") or is_tensor(value)
     if single or not isinstance(value, Iterable):
         hint = f"{name}=[...]" if hasattr(value, "state_dict") else "a list of its values" if isinstance(value, Mapping) else ""
         raise wrong(name, value, f"a list of {what}", hint)

@@ -53,7 +53,7 @@ BAD = {
     "state": Bad((5, "m", [5], MODEL, torch.nn.Sequential(MODEL), OPTIMIZER, {"model": MODEL}, torch.ones(2), [torch.nn.Linear], [None])),
     "path": Bad((5, ["x"], object())),
     "watch": Bad((5, True, "watch", ullage.watch)),
-    "log": Bad((5, "log", object(), torch.utils.data.Dataset)),
+    "log": Bad((5, "log", object(), torch.utils.data.Dataset, lambda: None, lambda values, other: None)),
 }
 BAD["size"] = Bad(BAD["bytes"].types, (0, "0", "0GiB", *BAD["bytes"].values))
 BAD["cuda"] = Bad(BAD["device"].types, ("cpu", "meta", torch.device("cpu"), *BAD["device"].values))
@@ -110,7 +110,8 @@ CALLS = {
         "unnamed": None, "min_bytes": "bytes", "device": "device", "max_seconds": "seconds",
         "obj": Bad((5, 1.5, True, "x", b"x", None, 2j, ..., ()))}),
     "Pool": Call(ullage.Pool, {}, {
-        "limit": Bad(BAD["size"].types, ("8", 8, 0, "1MiB", *BAD["bytes"].values)), "reserve": Bad(BAD["bytes"].types, ("1MiB", *BAD["bytes"].values)),
+        "limit": Bad(BAD["size"].types, ("8", 8, 0, "1MiB", *BAD["bytes"].values)),
+        "reserve": Bad(BAD["bytes"].types, ("1MiB", *BAD["bytes"].values)),
         "device": "cuda", "name": "text"}),
     "Pool.cache": Call(POOL.cache, {}, {"size": Bad(BAD["size"].types, (0, "x", -1))}),
     "Pool.run": Call(POOL.run, {}, {"fn": Bad((*BAD["function"].types, None)), "args": None, "kwargs": None}),
@@ -126,10 +127,10 @@ CALLS = {
         "gpu": Bad((5, ["h200"], None)), "device_memory": "size", "steps": "positive", "alloc_conf": "text", "limit": "size",
         "remedies": Bad((5, [5], {"sgd": 1}, MODEL))}),
     "Series": Call(integrations.Series, {"target": print}, {
-        "target": None, "every_seconds": "seconds", "every_steps": "positive", "prefix": "text", "clock": FUNCTION_OF_NONE}),
+        "target": "log", "every_seconds": "seconds", "every_steps": "positive", "prefix": "text", "clock": FUNCTION_OF_NONE}),
     "Series.step": Call(integrations.Series(print).step, {}, {"step": "count"}),
 }
-CALLBACK = {"log": None, "watch": "watch", "every_seconds": "seconds"}
+CALLBACK = {"log": "log", "watch": "watch", "every_seconds": "seconds"}
 CALLBACKS = {"AccelerateTracker": "accelerate", "LightningCallback": "lightning", "TransformersCallback": "transformers"}
 # What functions return or raise; nobody else makes them.
 RESULTS = {
@@ -177,7 +178,7 @@ class Arguments(unittest.TestCase):
             call()
         text = str(caught.exception)
         self.assertIs(type(caught.exception), error, text)
-        self.assertRegex(text, rf"\b{argument}\b|what .* decorates is")
+        self.assertRegex(text, rf"\b{argument}\b|what .* decorates is|what is to log is")
         self.assertNotIn("\n", text)
         self.assertLess(len(text), 300)
 

@@ -354,6 +354,10 @@ class Decorator(Quiet):
             (lambda: ullage.retry_on_oom(size=4, attempts=0), "attempts is 0"),
             (lambda: list(ullage.retry_on_oom(shrink=len)), "give retry_on_oom"),
             (lambda: ullage.retry_on_oom(shrink=lambda a: {"y": 1})(self.fail_with_oom)(1), "y, which is no parameter"),
+            (lambda: ullage.retry_on_oom(shrink=lambda a: 5)(self.fail_with_oom)(1), "what shrink returned is 5, but has to be a dict"),
+            (lambda: list(ullage.retry_on_oom(size=4, key=list)), "what key returned is a list, but has to be text"),
+            (lambda: list(ullage.retry_on_oom(size=4, key=lambda: (1, []))), "what key returned is a tuple, but has to be text"),
+            (lambda: list(ullage.retry_on_oom(size=4, key=lambda: torch.ones(1))), "what key returned is a Tensor .* hint: its .item"),
         ):
             with self.subTest(error), self.assertRaisesRegex((TypeError, ValueError), error):
                 make()

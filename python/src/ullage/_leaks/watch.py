@@ -192,7 +192,8 @@ def watch(
 
     warm_up           steps at the beginning that are not looked at
     steps             so many are looked at before a growth is suspected; as many again, and 32 at least, confirm it
-    min_growth_bytes  the least growth, in bytes or as text "4MiB", over the steps that are judged; a slower one is found when it has come to that
+    min_growth_bytes  the least growth over the steps that are judged, in bytes or as text "4MiB"; a slower one is found when it has come
+                      to that
     holders           on a growth, look at all objects of the process for who holds the new memory: up to seconds, once
     on_growth         is called with a Growth; without it, a GrowthWarning is issued with the warnings module
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Callable, Optional, Sequence
 
-from .._oom import split
 from .._oom.search import Bounds, Trial, largest_that_fits, propose, smallest_that_fails, upper
 from .._torch import memory
 from . import observed

@@ -10,7 +10,7 @@ from . import gradients, saved, split
 from .attempts import Run
 from .ranks import Ranks
 from .report import Report
-from .retry import Retry, grad_mode
+from .retry import Retry
 
 log = logging.getLogger("ullage")
 

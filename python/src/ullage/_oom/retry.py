@@ -30,7 +30,8 @@ def retry_on_oom(
     argument: Optional[str] = None, group: Any = None, agree: bool = True, timeout_s: float = 300.0,
 ) -> Retry[T]: ...
 def retry_on_oom(
-    function: Optional[Callable[..., R]] = None, *, size: Optional[T] = None, floor: Optional[int] = None, shrink: Optional[Callable[[Any], Any]] = None,
+    function: Optional[Callable[..., R]] = None, *, size: Optional[T] = None, floor: Optional[int] = None,
+    shrink: Optional[Callable[[Any], Any]] = None,
     attempts: Optional[int] = None, key: Optional[Callable[..., Hashable]] = None, before_retry: Optional[Callable[[], object]] = None,
     argument: Optional[str] = None, group: Any = None, agree: bool = True, timeout_s: float = 300.0,
 ) -> Union[Retry[T], Callable[..., R]]:
@@ -87,7 +88,7 @@ class Retry(Generic[T]):
         self.size, self.floor = _size_and_floor(size, floor, shrink)
         self.shrink = checks.optional(checks.function, "shrink", shrink, given="the size that failed")
         self.attempts = _attempts(attempts, 2 if size is None and shrink is None else 10)
-        self.key = checks.optional(checks.function, "key", key) or _any_arguments(grad_mode)
+        self.key = _any_arguments(grad_mode) if key is None else _hashable(checks.function("key", key))
         self.before_retry = checks.optional(checks.function, "before_retry", before_retry, given="nothing", arguments=0)
         self.argument, self.ranks = _argument(argument, size), ranks or Ranks()
         self._argument_given = argument is not None
@@ -140,6 +141,8 @@ class Retry(Generic[T]):
         changed = self.shrink(dict(arguments)) if self.shrink is not None else {}
         if changed is None:
             return None
+        if not isinstance(changed, Mapping):
+            raise checks.wrong("what shrink returned", changed, "a dict of the arguments that change, or None where there is no less")
         unknown = set(changed) - set(arguments)
         if unknown:
             raise ValueError(f"shrink returned {', '.join(sorted(unknown))}, which is no parameter of the function")
@@ -183,6 +186,24 @@ def _bind(signature: inspect.Signature, arguments: Mapping[str, Any]) -> inspect
     bound = signature.bind_partial()
     bound.arguments.update(arguments)
     return bound
+
+
+def _hashable(key: Callable[..., Any]) -> Callable[..., Hashable]:
+    """A key function that refuses what no size can be found again by: a tensor is equal to none but itself."""
+
+    @functools.wraps(key)
+    def checked(*args: Any, **kwargs: Any) -> Hashable:
+        found: Hashable = key(*args, **kwargs)
+        expected = "text, a number, or a tuple of them"
+        if checks.is_tensor(found):
+            raise checks.wrong("what key returned", found, expected, "its .item()")
+        try:
+            hash(found)
+        except TypeError:
+            raise checks.wrong("what key returned", found, expected) from None
+        return found
+
+    return checked
 
 
 def _any_arguments(function: Callable[[], Hashable]) -> Callable[..., Hashable]:

@@ -57,7 +57,7 @@ class Cache:
         return self._offset
 
     def empty(self, *shape: Union[int, Sequence[int]], dtype: Optional[torch.dtype] = None) -> torch.Tensor:
-        """A tensor of this shape, in numbers or one tuple, with whatever values the memory has. PoolOutOfMemory if the rest is too small."""
+        """A tensor of this shape, in numbers or a tuple, with whatever values the memory has. PoolOutOfMemory if the rest is too small."""
         size, kind = _size(shape), _dtype(dtype)
         size_bytes = size.numel() * torch.empty((), dtype=kind).element_size()
         with self._lock:

@@ -40,9 +40,9 @@ class Limit:
 def limit(limit_bytes: Union[int, str], device: memory.Device = None) -> Limit:
     """Limits what this process's caching allocator may take of a device, tensors and cache, from now on or for a with block.
 
-    limit_bytes is a number of bytes, or text as "40GiB". Beyond it, allocations raise torch.OutOfMemoryError although the device has memory left. Not counted, and so not limited: CUDA's
-    context and libraries (0.2-0.7 GiB and more), NCCL's buffers, other allocators and other processes. If more than that is
-    already taken, the cache is given back first; ValueError if it still is, or for an amount that the device hasn't; RuntimeError
+    limit_bytes is a number of bytes, or text as "40GiB". Beyond it, allocations raise torch.OutOfMemoryError although the device has
+    memory left. Not counted, and so not limited: CUDA's context and libraries (0.2-0.7 GiB and more), NCCL's buffers, other allocators
+    and other processes. If more than that is already taken, the cache is given back first; ValueError if it still is, or for an amount that the device hasn't; RuntimeError
     where there is no device.
     """
     amount = checks.size_bytes("limit_bytes", limit_bytes, least=SEGMENT_BYTES, why="the allocator's smallest segment")
@@ -56,7 +56,8 @@ def limit(limit_bytes: Union[int, str], device: memory.Device = None) -> Limit:
         memory.flush()
     held = memory.read(index).reserved_bytes
     if held > amount:
-        raise ValueError(f"limit_bytes is {amount} ({_units.size(amount)}), but this process already holds {_units.size(held)} of cuda:{index}")
+        raise ValueError(
+            f"limit_bytes is {amount} ({_units.size(amount)}), but this process already holds {_units.size(held)} of cuda:{index}")
     before = _fraction(index)
     _set_fraction(index, _fraction_for(amount, total))
     return Limit(index, amount, before)

@@ -41,8 +41,8 @@ class Pool:
     wherever that is. Beyond the limit, PoolOutOfMemory is raised at the block's end; other pools and what is outside are left alone.
     Threads take turns. close() gives everything back.
 
-    limit and reserve are bytes, or text as "8GiB", and count whole segments of the caching allocator: 2 MiB for tensors up to 1 MiB, 20 MiB up to 10 MiB,
-    the size itself beyond. limit=None is bounded by the device alone. The reserve serves the stream that is current here.
+    limit and reserve are bytes, or text as "8GiB", and count whole segments of the caching allocator: 2 MiB for tensors up
+    to 1 MiB, 20 MiB up to 10 MiB, the size itself beyond. limit=None is bounded by the device alone. The reserve serves the stream that is current here.
     Needs torch 2.8 or newer for CUDA on Linux and its native allocator with caching; RuntimeError says which is missing.
     """
 
@@ -140,7 +140,10 @@ class Pool:
         return inside  # type: ignore[return-value]
 
     def cache(self, size: Union[int, str]) -> Cache:
-        """A cache of size bytes, or as text "2GiB", for buffers that are made anew for each request. PoolOutOfMemory if there is no room for it."""
+        """A cache of size bytes, or text as "2GiB", for buffers that are made anew for each request.
+
+        PoolOutOfMemory if there is no room for it.
+        """
         size_bytes = checks.size_bytes("size", size, least=1)
         with self:
             slab = self._bytes(size_bytes)

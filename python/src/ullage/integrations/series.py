@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional
 from .. import _checks as checks
 from .._torch import api, counters, memory
 
+_LOGS = "something with add_scalar(), log_metrics() or log(), or a function of a dict"
 Log = Callable[[dict[str, float], Optional[int]], None]
 
 
@@ -34,8 +35,11 @@ class Series:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._log = sink_of(target)
-        self.every_seconds, self.every_steps = checks.seconds("every_seconds", every_seconds), checks.whole("every_steps", every_steps, least=1)
-        self.prefix, self._clock, self._count = checks.text("prefix", prefix), checks.function("clock", clock, given="nothing", arguments=0), 0
+        self.every_seconds = checks.seconds("every_seconds", every_seconds)
+        self.every_steps = checks.whole("every_steps", every_steps, least=1)
+        self.prefix = checks.text("prefix", prefix)
+        self._clock = checks.function("clock", clock, given="nothing", arguments=0)
+        self._count = 0
         self._last: Optional[float] = None
 
     def step(self, step: Optional[int] = None) -> bool:
@@ -67,9 +71,8 @@ def figures(prefix: str = "memory/") -> dict[str, float]:
 
 def sink_of(target: Any) -> Log:
     """A function that logs a dict of numbers at a step, for whatever target is."""
-    expected = "something with add_scalar(), log_metrics() or log(), or a function of a dict"
     if isinstance(target, type):
-        raise checks.wrong("what is to log", target, expected, "an instance of it, not the class")
+        raise checks.wrong("what is to log", target, _LOGS, "an instance of it, not the class")
     if hasattr(target, "add_scalar"):
         return lambda values, step: _add_scalars(target, values, step)
     for name in ("log_metrics", "log"):
@@ -77,7 +80,7 @@ def sink_of(target: Any) -> Log:
             return _function(getattr(target, name))
     if callable(target):
         return _function(target)
-    raise checks.wrong("what is to log", target, expected)
+    raise checks.wrong("what is to log", target, _LOGS)
 
 
 def _add_scalars(writer: Any, values: dict[str, float], step: Optional[int]) -> None:
@@ -90,8 +93,11 @@ def _function(log: Callable[..., Any]) -> Log:
         known = set(inspect.signature(log).parameters)
     except (TypeError, ValueError):  # a function of C
         known = set()
-    if {"commit", "step"} <= known:  # W&B ignores a step that is behind its own, and adds what is not committed to the next entry
+    named = ("commit",) if {"commit", "step"} <= known else ("step",) if "step" in known else ()
+    if not checks.takes(log, 1, *named):
+        raise checks.wrong("what is to log", log, f"{_LOGS}: it can't be called with one")
+    if named == ("commit",):  # W&B ignores a step that is behind its own, and adds what is not committed to the next entry
         return lambda values, step: log(values, commit=False)
-    if "step" in known:
+    if named == ("step",):
         return lambda values, step: log(values, step=step)
     return lambda values, step: log(values)
