@@ -14,7 +14,7 @@ const NoGroup = 1<<32 - 1
 
 // Grouping is the blocks of a device by the group that each is in: a category, a site,
 // a module. For each group it has the changes of what it holds, in the order of
-// events, and running sums at every 16th of them.
+// events, and running sums at every 32nd of them.
 type Grouping struct {
 	Groups int     // numbers of groups are below
 	Peak   []int64 // by group: the most bytes that it has allocated at any event, or before the first
@@ -29,7 +29,7 @@ type Grouping struct {
 }
 
 // markEvery is how many changes lie between two marks of a group.
-const markEvery = 16
+const markEvery = 32
 
 // sums are what the changes of a group before some event add up to.
 type sums struct {
