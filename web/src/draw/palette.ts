@@ -18,7 +18,7 @@ const CATEGORIES: Readonly<Record<string, number>> = {
   workspaces: 7,
   inputs: 5,
   "KV cache": 6,
-  "graph pools": 10,
+  "graph pools": 4,
 };
 
 /** The custom property of a group's colour: "--group-3". id is the group's in the grouping. */

@@ -19,7 +19,7 @@ function check(axis: EventAxis): ReturnType<typeof fineCover> {
   }
   const last = cover[cover.length - 1]!;
   expect((last.i + 1) * tileWidth(last.level)).toBeGreaterThanOrEqual(axis.range.to);
-  expect(cover.length).toBeLessThanOrEqual(40);
+  expect(cover.length).toBeLessThanOrEqual(64);
   return cover;
 }
 

@@ -9,7 +9,7 @@ import { along, BUCKETS, type Place, tilesOf, tileWidth } from "./address.ts";
 const WIDE_PX = 2;
 
 /** Most tiles of one picture in a frame. */
-const MOST_TILES = 40;
+const MOST_TILES = 64;
 
 /** The tiles of one level in a window. */
 export function evenCover(range: Span, level: number, events: number): Place[] {
