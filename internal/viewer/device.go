@@ -26,7 +26,7 @@ type Device struct {
 
 	CapacityBytes int64 // of the device; 0 where nothing tells
 
-	// Made on first use.
+	// Made on first use, or before it where that costs no time.
 	categories func() *analyze.BlockCategories
 	groupings  func() []*Grouping
 	bands      [len(groupingNames)]func() *lod.Grouping
@@ -57,7 +57,10 @@ func newDevice(rec *snapshot.Recording, x Explained, id string, dev int) *Device
 		})
 	}
 	d.made = newMade(d)
+	var beside sync.WaitGroup
+	beside.Go(func() { d.groupings() }) // takes about as long as the other structures, and the first picture needs both
 	d.LOD = lod.New(d.TL)
+	beside.Wait()
 	return d
 }
 
