@@ -33,9 +33,8 @@ type smudge struct {
 	weight      float32
 }
 
-func compareSmudges(a, b smudge) int {
-	return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.size, b.size))
-}
+// key is what smudges that fall together have in common, in the order of places.
+func (v smudge) key() uint64 { return uint64(v.place)<<32 | uint64(v.size) }
 
 // newSmudges makes all levels that a whole recording can be seen with.
 func newSmudges(m *Map, atMost int) (all []smudges) {
@@ -108,10 +107,10 @@ func (s *smudges) close(list []smudge) {
 
 // merge sorts list and makes one of those with the same place and size.
 func merge(list []smudge) []smudge {
-	slices.SortFunc(list, compareSmudges)
+	slices.SortFunc(list, func(a, b smudge) int { return cmp.Compare(a.key(), b.key()) })
 	merged := list[:0]
 	for _, v := range list {
-		if n := len(merged); n > 0 && merged[n-1].place == v.place && merged[n-1].size == v.size {
+		if n := len(merged); n > 0 && merged[n-1].key() == v.key() {
 			merged[n-1].weight += v.weight
 		} else {
 			merged = append(merged, v)
