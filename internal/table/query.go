@@ -147,7 +147,7 @@ func (w *word) check() error {
 	k, ok := keys[w.key]
 	switch {
 	case !ok:
-		return w.errorf("%s: there is no %s%s; expected one of %s, or \"%s\" in quotes for the text", w.text, w.key, w.op, keyNames(), clean(w.value))
+		return w.errorf("%s: there is no %s%s; expected one of %s, or quotes around a text", clean(w.text), w.key, w.op, keyNames())
 	case w.op != ":" && !k.ordered:
 		return w.errorf("%s: expected %s:, it has no greater and smaller", w.text, w.key)
 	case w.value == "" && w.key != "leak":

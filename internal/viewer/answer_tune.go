@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -81,7 +82,8 @@ func (d *Device) tune() (*tuneJSON, error) {
 	}
 	programs := []*tune.Program{p}
 	torch := tune.AssumeTorch(d.Rec)
-	v := report.Tuning{Torch: torch, Tuner: tune.New(torch.Version, programs, tune.RecordedRoom(programs), tune.Options{})}
+	opt := tune.Options{Workers: max(runtime.GOMAXPROCS(0)-1, 1)} // one is for those who look at something else
+	v := report.Tuning{Torch: torch, Tuner: tune.New(torch.Version, programs, tune.RecordedRoom(programs), opt)}
 	v.Results = v.Tuner.Search()
 	advice := v.Tuner.Advise(v.Results)
 	v.Advice = &advice

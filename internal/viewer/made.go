@@ -33,10 +33,14 @@ func newMade(d *Device) *made {
 	return m
 }
 
+// cachedOrders is how many orders of all events are kept for a device, at four bytes an
+// event: pages of the tables that were asked for last come without a pass over them.
+const cachedOrders = 3
+
 func newTables(d *Device) *table.Tables {
 	in := table.Input{
 		TL: d.TL, Sites: d.Sites, Lines: d.made.lines(), Modules: d.made.modules(), Categories: d.Categories(),
-		Steps: d.X.Steps, Leaks: d.X.Leaks, Died: d.died(), SiteID: d.siteID,
+		Steps: d.X.Steps, Leaks: d.X.Leaks, Died: d.died(), SiteID: d.siteID, CacheBytes: cachedOrders * 4 * int64(d.Events()),
 	}
 	return table.New(in)
 }
