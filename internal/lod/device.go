@@ -35,7 +35,7 @@ func New(tl *timeline.Timeline) *Device {
 		var places []uint32
 		d.Lanes, places = layOut(tl)
 		d.Blocks = newMap(blockBoxes{tl, d.Lanes, places, d.Events}, d)
-		d.Blocks.smudges = newSmudges(d.Blocks, cellSmudges)
+		d.Blocks.smudges = newSmudges(d.Blocks, tileSmudges)
 		d.lost = findLost(tl)
 		d.Segments = newMap(segmentBoxes{tl, d.Lanes, d.Events}, d)
 	})

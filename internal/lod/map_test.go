@@ -184,7 +184,7 @@ func TestSmudgesAreBounded(t *testing.T) {
 	for i := range uint32(20_000) {
 		list = append(list, smudge{place: i * 977 % (1 << 17), size: 100 + i%50, weight: 2})
 	}
-	s := smudges{first: []uint32{0}, atMost: cellSmudges}
+	s := smudges{first: []uint32{0}, atMost: tileSmudges / TileBuckets}
 	s.close(list)
 	var held float64
 	for i := range s.place {

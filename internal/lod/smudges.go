@@ -22,9 +22,10 @@ const (
 	leastSmudgeLevel = 10
 	smudgeSteps      = 2 // levels are 10, 12, 14 …
 
-	// A cell that has more is blurred, so that the 512 of a tile are added up in time. The
-	// largest recording at hand has 180 in a cell, of 700 blocks that are as short.
-	cellSmudges = 384
+	// Cells are blurred where those of a tile may have more than this in all, so that they
+	// are added up in time: 384 a cell where there are 512 of them. The largest recording at
+	// hand has 180 in a cell of 4,096 events, of 700 blocks that are as short.
+	tileSmudges = 384 * TileBuckets
 )
 
 // smudge is one of them while they are made.
@@ -36,14 +37,16 @@ type smudge struct {
 // key is what smudges that fall together have in common, in the order of places.
 func (v smudge) key() uint64 { return uint64(v.place)<<32 | uint64(v.size) }
 
-// newSmudges makes all levels that a whole recording can be seen with.
-func newSmudges(m *Map, atMost int) (all []smudges) {
+// newSmudges makes all levels that a whole recording can be seen with, with so many in
+// a tile.
+func newSmudges(m *Map, inTile int) (all []smudges) {
 	length := make([]uint8, m.index.len()) // class of each block; 0 for none
 	m.index.each(func(id uint32, l, _ int) { length[id] = uint8(l) })
 	var below *smudges
 	least := 0
 	for level := leastSmudgeLevel; m.events>>level > 0; level += smudgeSteps {
-		s := smudges{level: level, first: []uint32{0}, atMost: atMost}
+		cells := (m.events-1)>>level + 1
+		s := smudges{level: level, first: []uint32{0}, atMost: inTile / min(cells, TileBuckets)}
 		s.fill(m, below, func(id uint32) bool { return int(length[id]) > least && int(length[id]) <= level })
 		all = append(all, s)
 		below, least = &all[len(all)-1], level
