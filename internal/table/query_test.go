@@ -2,6 +2,9 @@ package table
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -152,6 +155,57 @@ func TestQueries(t *testing.T) {
 		}
 		if len(want) == 0 || len(want) == tl.NumBlocks() && tt.query != "stream:0 pool:0.0" {
 			t.Errorf("%q: %d of %d blocks: this test shows nothing", tt.query, len(want), tl.NumBlocks())
+		}
+	}
+}
+
+// TestDocumentedQueries: the queries of the command's page are understood, and every word
+// that there is stands in the description of the API.
+func TestDocumentedQueries(t *testing.T) {
+	tables := tablesOf(t, "leak_eval_outputs-oom")
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "view.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "## Searching the tables")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := regexp.MustCompile("(?m)^\\| `(.+?)` \\|").FindAllStringSubmatch(section, -1)
+	for _, row := range rows {
+		if _, err := tables.Ask(Request{What: Blocks, Query: row[1]}); err != nil {
+			t.Errorf("%s: %v", row[1], err)
+		}
+	}
+	if len(rows) < 5 {
+		t.Errorf("docs/view.md has %d queries", len(rows))
+	}
+	api, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "view-api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, k := range keys {
+		if !k.ordered {
+			name += ":"
+		}
+		if !strings.Contains(string(api), "`"+name) {
+			t.Errorf("docs/formats/view-api.md does not have %s", name)
+		}
+	}
+}
+
+// TestDocumentedColumns: the description of the API has the columns of every table.
+func TestDocumentedColumns(t *testing.T) {
+	tables := tablesOf(t, "resnet50")
+	api, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "view-api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range everywhere {
+		_, row, _ := strings.Cut(string(api), "\n| `"+string(what)+"` |")
+		row, _, _ = strings.Cut(row, "\n")
+		for _, c := range ask(t, tables, Request{What: what}).Columns {
+			if !strings.Contains(row, "`"+c.Name+"`") {
+				t.Errorf("the table of %s in docs/formats/view-api.md has no column %s", what, c.Name)
+			}
 		}
 	}
 }
