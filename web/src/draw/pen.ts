@@ -31,7 +31,8 @@ export interface Pen {
 
 export const LETTER_PX = 11;
 
-const FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
+export const FAMILY =
+  'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
 
 export class CanvasPen implements Pen {
   private readonly widths = new Map<string, number>();

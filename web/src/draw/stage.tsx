@@ -9,6 +9,7 @@ import { type Gestures, listen } from "./gestures.ts";
 import { Theme } from "./palette.ts";
 import { CanvasPen, type Pen } from "./pen.ts";
 import type { Renderer } from "./renderer.ts";
+import { Drawing, SVGPen, SVGRenderer } from "./svg.ts";
 import "./palette.css";
 import "./stage.css";
 
@@ -30,7 +31,8 @@ export interface Painter {
   retouch(): void;
   /** The picture as it is shown, with all that lies above it. */
   png(): Promise<Blob>;
-  focus(): void;
+  /** The same as an SVG. */
+  svg(): string;
 }
 
 interface StageProps {
@@ -137,10 +139,6 @@ class Loop implements Painter {
     });
   }
 
-  focus(): void {
-    this.above.focus();
-  }
-
   png(): Promise<Blob> {
     this.draw("all"); // WebGL may have forgotten the last frame
     const whole = document.createElement("canvas");
@@ -152,6 +150,18 @@ class Loop implements Painter {
     return new Promise((done, fail) => {
       whole.toBlob((blob) => (blob ? done(blob) : fail(new Error("the browser made no picture of it"))));
     });
+  }
+
+  svg(): string {
+    const { clientWidth: width, clientHeight: height } = this.above;
+    const drawing = new Drawing();
+    const renderer = new SVGRenderer(drawing);
+    const frame: Frame = { renderer, pen: new SVGPen(drawing), theme: this.theme, width, height, ratio: 1 };
+    renderer.begin(width, height, this.theme.colour("--panel"));
+    this.latest.current.paint(frame);
+    this.latest.current.touch(frame);
+    this.repaint(); // what the pointer finds is in pixels of the last painting
+    return drawing.finish(width, height);
   }
 
   close(): void {

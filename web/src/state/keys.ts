@@ -87,7 +87,7 @@ export const hotkeys: readonly Hotkey[] = [
   hotkey("Page", "inspect", "Show or hide the details", ["KeyI"]),
   hotkey("Page", "copy-link", "Copy a link to what is shown", ["KeyL"]),
   hotkey("Page", "copy-command", "Copy the command that prints these numbers", ["KeyC"]),
-  hotkey("Page", "export-picture", "Save this view as a picture", ["KeyE"]),
+  hotkey("Page", "export-picture", "Save this view as a picture; with Shift as an SVG", ["KeyE"], true),
   hotkey("Page", "theme", "Light, dark, or as the system", ["KeyT"]),
   hotkey("Page", "help", "This help", [{ key: "?" }, "F1"]),
 ];

@@ -56,7 +56,7 @@ function MapOf({ device }: { device: OpenDevice }) {
       app.vertical.value = null;
     },
   });
-  usePicture({ name: "map", png: () => painter.current!.png(), svg: null });
+  usePicture({ name: "map", png: () => painter.current!.png(), svg: () => painter.current!.svg() });
   return (
     <section class="map">
       <MapToolbar device={device} state={state} fragments={fragments} />

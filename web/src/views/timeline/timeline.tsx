@@ -51,7 +51,7 @@ function TimelineOf({ device }: { device: OpenDevice }) {
     "pan-up": () => view.panBytes(picture, 0.15),
     "pan-down": () => view.panBytes(picture, -0.15),
   });
-  usePicture({ name: "timeline", png: () => painter.current!.png(), svg: null });
+  usePicture({ name: "timeline", png: () => painter.current!.png(), svg: () => painter.current!.svg() });
   return (
     <section class="timeline">
       <TimelineToolbar device={device} view={view} />
