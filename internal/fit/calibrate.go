@@ -28,7 +28,7 @@ func (m *Measurements) Profile(now time.Time, plan []ConvCase) (*Profile, error)
 	p.Source = strings.Join(nonEmpty("ullage fit --calibrate", "torch "+cal.Torch, "CUDA "+cal.CUDA, "cuDNN "+CuDNNVersion(cal.CuDNN), "driver "+cal.Driver), ", ")
 	stand := standIn{known, isKnown}
 	cal.Terms = append(cal.Terms, m.context(&p.Context, stand)...)
-	cal.Terms = append(cal.Terms, m.communicators(&p.Context, stand), m.workspaces(cal))
+	cal.Terms = append(cal.Terms, m.communicators(&p.Context.NCCL, stand), m.workspaces(cal))
 	if err := m.convolutions(p, plan); err != nil {
 		return nil, err
 	}
@@ -171,39 +171,6 @@ func (m *Measurements) steps(run int) (bytes []int64, apart bool) {
 // shared tells whether other processes were on the card.
 func (m *Measurements) shared() bool {
 	return slices.ContainsFunc(m.processes, func(l processLine) bool { return l.What == "before" && l.Others > 0 })
-}
-
-// communicators fills in what NCCL takes.
-func (m *Measurements) communicators(c *Context, stand standIn) CalibratedTerm {
-	if m.nccl == nil {
-		why := m.whyLeft("nccl")
-		if why == "" {
-			why = "this build of torch has no NCCL"
-		}
-		return stand.left("nccl", why)
-	}
-	var outside [3]int64
-	apart := true
-	for i, t := range m.nccl.Taken {
-		mine, device, reserved := t[0], t[1], t[2]
-		if mine == nil {
-			mine, apart = device, false
-		}
-		if mine == nil || reserved == nil {
-			return stand.left("nccl", "the driver does not tell how much memory is in use")
-		}
-		outside[i] = *mine - *reserved
-	}
-	c.NCCLBytes, c.NCCLMoreBytes = max(0, outside[1]-outside[0]), max(0, outside[2]-outside[1])
-	t := CalibratedTerm{Name: "nccl", Origin: Measured, Noisy: !apart, Text: fmt.Sprintf("%d MiB with one communicator of %d ranks, %d MiB with each more; larger jobs and NCCL_* settings change it",
-		c.NCCLBytes>>20, m.nccl.Ranks, c.NCCLMoreBytes>>20)}
-	if m.nccl.Ranks == 1 {
-		t.Text = fmt.Sprintf("%d MiB with one communicator of one rank, %d MiB with each more: there was no second GPU to talk to", c.NCCLBytes>>20, c.NCCLMoreBytes>>20)
-	}
-	if !apart {
-		t.Text += "; from what is in use on the whole card"
-	}
-	return t
 }
 
 // workspaces fills in what cuBLAS and cuBLASLt keep for a handle and stream.

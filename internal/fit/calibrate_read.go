@@ -15,7 +15,7 @@ type Measurements struct {
 	card      cardLine
 	torch     torchLine
 	processes []processLine
-	nccl      *ncclLine
+	nccl      []ncclLine
 	products  []productLine
 	calls     []callLine
 	failed    int // cases that the card or the release could not run
@@ -60,9 +60,11 @@ type processLine struct {
 	Reserved int64  `json:"reserved"`
 }
 
+// ncclLine is of one rank: what is in use after each step, as mine, device, reserved.
 type ncclLine struct {
-	Ranks int          `json:"ranks"`
-	Taken [3][3]*int64 `json:"taken"` // before, with one communicator, with two: mine, device, reserved
+	Rank  int                  `json:"rank"`
+	Ranks int                  `json:"ranks"`
+	Taken map[string][3]*int64 `json:"taken"`
 }
 
 type productLine struct {
@@ -131,7 +133,7 @@ func (m *Measurements) line(line []byte) error {
 	case "process":
 		return appendLine(&m.processes, line)
 	case "nccl":
-		return json.Unmarshal(line, &m.nccl)
+		return appendLine(&m.nccl, line)
 	case "product":
 		return appendLine(&m.products, line)
 	case "call":

@@ -73,7 +73,7 @@ func TestCalibrateContext(t *testing.T) {
 	} {
 		p := calibrated(t, tt.rows...)
 		got, term := p.Context, p.Calibration.term("context")
-		got.NCCLBytes, got.NCCLMoreBytes = tt.want.NCCLBytes, tt.want.NCCLMoreBytes
+		got.NCCL = tt.want.NCCL
 		if got != tt.want {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
 		}
@@ -84,24 +84,50 @@ func TestCalibrateContext(t *testing.T) {
 }
 
 func TestCalibrateCommunicators(t *testing.T) {
-	usual := mustProfile(t, "h200").Context
+	usual := mustProfile(t, "h200").Context.NCCL
+	row := func(rank, ranks int, own bool, steps ...int64) string {
+		taken := map[string][3]*int64{}
+		for i, mib := range steps {
+			reserved, inUse := int64(20<<20), (mib+20)<<20
+			use := [3]*int64{nil, &inUse, &reserved}
+			if own {
+				use[0] = &inUse
+			}
+			if mib < 0 {
+				use = [3]*int64{nil, nil, &reserved}
+			}
+			taken[[]string{"before", "first", "second", "alone", "scatter", "exchange"}[i]] = use
+		}
+		text, _ := json.Marshal(map[string]any{"e": "nccl", "rank": rank, "ranks": ranks, "taken": taken})
+		return string(text)
+	}
+	mib := func(library, communicator, rings, messages, send, receive int64) NCCLContext {
+		return NCCLContext{library << 20, communicator << 20, rings << 20, messages << 20, send << 20, receive << 20}
+	}
+	h200 := mib(355, 197, 288, 58, 64, 320)
+	if usual != h200 {
+		t.Fatalf("the H200 that ships: %+v", usual)
+	}
 	for _, tt := range []struct {
-		row         string
-		first, more int64
-		origin      string
-		noisy       bool
-		text        string
+		name   string
+		rows   []string
+		want   NCCLContext
+		origin string
+		noisy  bool
+		text   string
 	}{
-		{`{"e":"nccl","ranks":2,"taken":[[700,0,50],[1700,0,60],[2100,0,60]]}`, 990, 400, Measured, false, "2 ranks"},
-		{`{"e":"nccl","ranks":1,"taken":[[700,0,50],[1700,0,60],[1700,0,60]]}`, 990, 0, Measured, false, "no second GPU"},
-		{`{"e":"nccl","ranks":2,"taken":[[null,700,50],[null,1700,60],[null,2100,60]]}`, 990, 400, Measured, true, "the whole card"},
-		{`{"e":"nccl","ranks":2,"taken":[[null,null,50],[null,null,60],[null,null,60]]}`, usual.NCCLBytes, usual.NCCLMoreBytes, Assumed, false, "does not tell"},
-		{`{"e":"left","what":"nccl","why":"it was not done after 60 seconds"}`, usual.NCCLBytes, usual.NCCLMoreBytes, Assumed, false, "not done after 60 seconds"},
+		{"two ranks", []string{row(0, 2, true, 600, 900, 1050, 1100, 1130, 1180), row(1, 2, true, 600, 900, 1050, 1100, 1160, 1180)}, mib(150, 50, 100, 10, 20, 50), Measured, false, "20 to send, 50 to receive"},
+		{"one rank", []string{row(0, 1, true, 600, 900, 950, 1000)}, mib(250, 50, 288, 58, 64, 320), Measured, false, "as of h200, for there was no second GPU"},
+		{"of the card", []string{row(0, 1, false, 600, 900, 950, 1000)}, mib(250, 50, 288, 58, 64, 320), Measured, true, "the whole card"},
+		{"the second is missing", []string{row(0, 2, true, 600, 900, 1050, 1100, 1130, 1180)}, mib(150, 50, 100, 58, 64, 320), Measured, false, "the second rank did not tell"},
+		{"not told", []string{row(0, 1, false, -1, -1, -1, -1)}, h200, Assumed, false, "does not tell"},
+		{"left", []string{`{"e":"left","what":"nccl","why":"it was not done after 60 seconds"}`}, h200, Assumed, false, "not done after 60 seconds"},
+		{"nothing", nil, h200, Assumed, false, "no line"},
 	} {
-		p := calibrated(t, tt.row)
+		p := calibrated(t, tt.rows...)
 		term := p.Calibration.term("nccl")
-		if p.Context.NCCLBytes != tt.first || p.Context.NCCLMoreBytes != tt.more || term.Origin != tt.origin || term.Noisy != tt.noisy || !strings.Contains(term.Text, tt.text) {
-			t.Errorf("%s: %d and %d, %+v", tt.row, p.Context.NCCLBytes, p.Context.NCCLMoreBytes, term)
+		if p.Context.NCCL != tt.want || term.Origin != tt.origin || term.Noisy != tt.noisy || !strings.Contains(term.Text, tt.text) {
+			t.Errorf("%s: %+v, want %+v: %+v", tt.name, p.Context.NCCL, tt.want, term)
 		}
 	}
 }
@@ -274,7 +300,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 func FuzzCalibrate(f *testing.F) {
 	f.Add(cardRow + strings.Join(processRows(1, 0, unknown, [8]int64{1, 2, 3, 4, 5, 6, 7, 8}), "\n") + "\n" + endRow)
 	f.Add(cardRow + `{"e":"call","term":"sorting","op":"aten.sort.default","in":[["float32",[9],null]],"args":{"self":0},"out":[],"events":[36,72,-2,-9],"results":[0,7]}` + "\n" + endRow)
-	f.Add(cardRow + `{"e":"nccl","ranks":1,"taken":[[1,2,3]]}` + "\n" + `{"e":"product","what":"mm","kept":[1]}` + "\n" + `{"e":"convolution","i":3,"bytes":[0,-1,9]}` + "\n" + endRow)
+	f.Add(cardRow + `{"e":"nccl","ranks":1,"rank":0,"taken":{"before":[1,2,3]}}` + "\n" + `{"e":"product","what":"mm","kept":[1]}` + "\n" + `{"e":"convolution","i":3,"bytes":[0,-1,9]}` + "\n" + endRow)
 	plan := CalibrationPlan()[:10]
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := ReadMeasurements(strings.NewReader(text), "fuzz")

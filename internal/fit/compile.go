@@ -41,7 +41,7 @@ type TermUse struct {
 type Libraries struct {
 	CuBLAS int // threads that use it; products with a bias vector are cuBLASLt's, which takes nothing
 	CuDNN  bool
-	NCCL   int // communicators
+	NCCL   []Communicator
 }
 
 // jobOp is one call of the allocator.
@@ -88,7 +88,7 @@ func compile(t *Trace, p *Profile, device int, convs *convTable) (*Job, error) {
 		profile: p, slotOf: make(map[int32]int32), shared: make(map[int32]bool), fnIDs: make(map[string]int16),
 		blasBytes: blasWorkspaceBytes(p, t.Meta.Env), ltBytes: ltWorkspaceBytes(p, t.Meta.Env), tf32: true, cudnn: true,
 	}
-	c.job.Used.NCCL = len(t.Ranks.Comms)
+	c.job.Used.NCCL = t.Ranks.Comms
 	for i := range t.Events {
 		c.event(int32(i))
 	}

@@ -28,14 +28,23 @@ type Profile struct {
 
 // Context is what a process takes of a card outside of the caching allocator, in bytes.
 type Context struct {
-	BaseBytes   int64 `json:"base_bytes"`   // CUDA itself and PyTorch's kernels
-	CuBLASBytes int64 `json:"cublas_bytes"` // more once a thread uses it
-	CuDNNBytes  int64 `json:"cudnn_bytes"`
-	NCCLBytes   int64 `json:"nccl_bytes"`   // with one communicator
-	SpreadBytes int64 `json:"spread_bytes"` // how far the sum may be off, either way
+	BaseBytes       int64       `json:"base_bytes"`        // CUDA itself and PyTorch's kernels
+	CuBLASBytes     int64       `json:"cublas_bytes"`      // more once a thread uses it
+	CuBLASMoreBytes int64       `json:"cublas_more_bytes"` // with each further thread that does
+	CuDNNBytes      int64       `json:"cudnn_bytes"`
+	SpreadBytes     int64       `json:"spread_bytes"` // how far the sum may be off, either way
+	NCCL            NCCLContext `json:"nccl"`
+}
 
-	CuBLASMoreBytes int64 `json:"cublas_more_bytes"` // with each further thread that uses it
-	NCCLMoreBytes   int64 `json:"nccl_more_bytes"`   // with each further communicator
+// NCCLContext is what NCCL takes, in bytes. Between ranks it has rings for collectives, and
+// for messages from one rank to another what these need.
+type NCCLContext struct {
+	LibraryBytes      int64 `json:"library_bytes"`      // once a process
+	CommunicatorBytes int64 `json:"communicator_bytes"` // with each communicator
+	RingsBytes        int64 `json:"rings_bytes"`        // with the first collective of each that has two ranks
+	MessagesBytes     int64 `json:"messages_bytes"`     // with the first message of each
+	SendBytes         int64 `json:"send_bytes"`         // of each that sends some
+	ReceiveBytes      int64 `json:"receive_bytes"`      // of each that receives some
 }
 
 // Origins of a profile.
@@ -54,7 +63,34 @@ func (c Context) Bytes(used Libraries) int64 {
 	if used.CuDNN {
 		n += c.CuDNNBytes
 	}
-	return n + c.NCCL(used.NCCL)
+	return n + c.NCCL.Bytes(used.NCCL)
+}
+
+// Bytes returns what communicators take.
+func (n *NCCLContext) Bytes(comms []Communicator) (bytes int64) {
+	if len(comms) > 0 {
+		bytes = n.LibraryBytes
+	}
+	for i := range comms {
+		c := &comms[i]
+		bytes += n.CommunicatorBytes
+		if c.Ranks < 2 {
+			continue
+		}
+		if c.Rings {
+			bytes += n.RingsBytes
+		}
+		if c.Send || c.Receive {
+			bytes += n.MessagesBytes
+		}
+		if c.Send {
+			bytes += n.SendBytes
+		}
+		if c.Receive {
+			bytes += n.ReceiveBytes
+		}
+	}
+	return bytes
 }
 
 // RoomBytes returns what is left of the card for the caching allocator.

@@ -148,9 +148,13 @@ func (c *Context) check(total int64) error {
 		{"cublas_bytes", c.CuBLASBytes},
 		{"cublas_more_bytes", c.CuBLASMoreBytes},
 		{"cudnn_bytes", c.CuDNNBytes},
-		{"nccl_bytes", c.NCCLBytes},
-		{"nccl_more_bytes", c.NCCLMoreBytes},
 		{"spread_bytes", c.SpreadBytes},
+		{"nccl.library_bytes", c.NCCL.LibraryBytes},
+		{"nccl.communicator_bytes", c.NCCL.CommunicatorBytes},
+		{"nccl.rings_bytes", c.NCCL.RingsBytes},
+		{"nccl.messages_bytes", c.NCCL.MessagesBytes},
+		{"nccl.send_bytes", c.NCCL.SendBytes},
+		{"nccl.receive_bytes", c.NCCL.ReceiveBytes},
 	} {
 		if part.bytes < 0 || part.bytes >= total {
 			return fmt.Errorf("context.%s: %d: expected 0 or more, and less than total_bytes", part.name, part.bytes)

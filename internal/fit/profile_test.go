@@ -38,7 +38,7 @@ func TestParseProfileRefuses(t *testing.T) {
 		{"a word", "1000000000", `"1 GB"`, "card.json:2: total_bytes: expected a whole number, not string"},
 		{"capability", `"major": 8`, `"major": 3`, "card.json: major: compute capability 3.0"},
 		{"multiprocessors", `rs": 10`, `rs": -1`, "card.json: multiprocessors: -1"},
-		{"context", `"base_bytes": 1`, `"nccl_bytes": -1`, "card.json: context.nccl_bytes: -1"},
+		{"context", `"base_bytes": 1`, `"nccl": {"rings_bytes": -1}`, "card.json: context.nccl.rings_bytes: -1"},
 		{"context as large as the card", `"base_bytes": 1`, `"base_bytes": 1000000000`, "card.json: context.base_bytes"},
 		{"times", `"times": 1.5`, `"times": -1`, "card.json: calibration.terms[0]"},
 		{"more exact than calls", `"exact": 2`, `"exact": 4`, "card.json: calibration.terms[0]"},

@@ -133,11 +133,3 @@ func (t *Trace) MainDevice() int {
 	}
 	return 0
 }
-
-// NCCL returns what NCCL's buffers take beside the caching allocator.
-func (c Context) NCCL(communicators int) int64 {
-	if communicators == 0 {
-		return 0
-	}
-	return c.NCCLBytes + int64(communicators-1)*c.NCCLMoreBytes
-}

@@ -70,20 +70,6 @@ func TestDevicesOfARank(t *testing.T) {
 	}
 }
 
-func TestNCCLTakesMemoryForEachCommunicator(t *testing.T) {
-	c := Context{BaseBytes: 1000, NCCLBytes: 100, NCCLMoreBytes: 10}
-	for n, want := range []int64{1000, 1100, 1110, 1120} {
-		if got := c.Bytes(Libraries{NCCL: n}); got != want {
-			t.Errorf("%d communicators: %d bytes, want %d", n, got, want)
-		}
-	}
-	for _, p := range Profiles() {
-		if p.Context.NCCLBytes <= 0 || p.Context.NCCLMoreBytes <= 0 {
-			t.Errorf("%s has no numbers for NCCL", p.Name)
-		}
-	}
-}
-
 // recordedRanks are jobs of two ranks of testdata/fit, with the share of bytes that must be
 // requested in the recorded order, and that by which what is allocated may be off. NCCL held
 // the first buckets of DDP through the second step on rank 0, as is predicted, and by chance

@@ -23,8 +23,10 @@ func Calibration(w io.Writer, l term.Look, card *fit.Profile, file string) error
 		t.row("kept by the driver", units.FormatBytes(kept), "in nvidia-smi's total, and never free")
 	}
 	t.row("multiprocessors", units.FormatCount(int64(card.Multiprocessors)), fmt.Sprintf("of compute capability %d.%d", card.Major, card.Minor))
-	t.row("context", units.FormatBytes(card.Context.BaseBytes), fmt.Sprintf("of a process, and %s with cuBLAS, %s with cuDNN, %s with NCCL", units.FormatBytes(card.Context.CuBLASBytes),
-		units.FormatBytes(card.Context.CuDNNBytes), units.FormatBytes(card.Context.NCCLBytes)))
+	x := &card.Context
+	t.row("context", units.FormatBytes(x.BaseBytes), fmt.Sprintf("of a process; %s more with cuBLAS, %s with autograd's thread, %s with cuDNN", units.FormatBytes(x.CuBLASBytes),
+		units.FormatBytes(x.CuBLASMoreBytes), units.FormatBytes(x.CuDNNBytes)))
+	t.row("NCCL", units.FormatBytes(x.NCCL.LibraryBytes), fmt.Sprintf("and %s for a communicator, %s for its rings", units.FormatBytes(x.NCCL.CommunicatorBytes), units.FormatBytes(x.NCCL.RingsBytes)))
 	p.grid(t)
 	p.heading("Where the numbers are from")
 	for _, term := range c.Terms {

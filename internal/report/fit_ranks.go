@@ -65,9 +65,9 @@ func (p *page) fitRankNotes(v *Fitting) {
 	if world := j.Trace.Meta.World; len(v.Ranks) < world {
 		p.text(2, fmt.Sprintf("%d of %d ranks were traced; --rank all, or --rank with numbers, traces others.", len(v.Ranks), world))
 	}
-	if n := j.Used.NCCL; n > 0 {
-		p.text(2, fmt.Sprintf("The context holds %s for NCCL, with %s: measured with a communicator of one rank on an H200, and assumed for further ones and other cards.",
-			units.FormatBytes(j.Profile.Context.NCCL(n)), units.FormatPlural(n, "communicator", "communicators")))
+	if comms := j.Used.NCCL; len(comms) > 0 {
+		p.text(2, fmt.Sprintf("The context holds %s for NCCL, with %s: measured between two H200s, and assumed for other cards, more ranks and several machines.",
+			units.FormatBytes(j.Profile.Context.NCCL.Bytes(comms)), units.FormatPlural(len(comms), "communicator", "communicators")))
 	}
 	if held := j.Trace.Ranks.HeldBytes; held > 0 {
 		p.text(2, fmt.Sprintf("NCCL mostly holds DDP's first buckets, %s, through the second step; they are in these figures.", units.FormatBytes(held)))
@@ -124,7 +124,7 @@ func newFitRanks(v *Fitting) []FitRankJSON {
 			Rank: t.Meta.Rank, World: max(t.Meta.World, 1), Device: p.Job.Device, Backend: t.Ranks.Backend, Fits: p.Fits.Failed == nil,
 			PeakRequestedBytes: p.Best.PeakRequested, PeakAllocatedBytes: p.Best.PeakAllocated, PeakReservedBytes: p.Best.PeakReserved,
 			SafeBytes: p.Safe, ContextBytes: p.ContextBytes, ProcessBytes: p.ProcessBytes, SafeProcessBytes: p.SafeProcess,
-			Communicators: []CommunicatorJSON{}, NCCLBytes: p.Job.Profile.Context.NCCL(p.Job.Used.NCCL), HeldBytes: t.Ranks.HeldBytes, OtherDevices: []DeviceUseJSON{},
+			Communicators: []CommunicatorJSON{}, NCCLBytes: p.Job.Profile.Context.NCCL.Bytes(p.Job.Used.NCCL), HeldBytes: t.Ranks.HeldBytes, OtherDevices: []DeviceUseJSON{},
 		}
 		for _, c := range t.Ranks.Comms {
 			row.Communicators = append(row.Communicators, CommunicatorJSON{c.Ranks, c.Name, c.Rings, c.Send, c.Receive})

@@ -304,14 +304,14 @@ class Running(unittest.TestCase):
 
     def test_parts_run_beside_each_other_where_the_driver_tells_processes_apart(self) -> None:
         kinds, done = self.whole_run(mine=5)
-        self.assertEqual(kinds, ["card", "process", "process", "nccl", "kernels", "kernels", "kernels", "end"])
+        self.assertEqual(kinds, ["card", "process", "process", "nccl", "nccl", "kernels", "kernels", "kernels", "end"])
         self.assertEqual(done[:7], ["start kernels -1", "start kernels 0", "start kernels 1", "start context 1", "start context 2", "start nccl 0", "start nccl 1"])
         self.assertEqual(done[7:10], ["tell kernels -1", "tell kernels 0", "tell kernels 1"])
         self.assertEqual(done[10:14], ["end context 1", "end context 2", "end nccl 0", "end nccl 1"])
 
     def test_one_after_the_other_where_it_does_not(self) -> None:
         kinds, done = self.whole_run(mine=None)
-        self.assertEqual(kinds, ["card", "process", "process", "nccl", "kernels", "kernels", "kernels", "end"])
+        self.assertEqual(kinds, ["card", "process", "process", "nccl", "nccl", "kernels", "kernels", "kernels", "end"])
         self.assertEqual(done[3:11], ["start context 1", "end context 1", "start context 2", "end context 2", "start nccl 0", "start nccl 1", "end nccl 0", "end nccl 1"])
         self.assertEqual(done[11:14], ["tell kernels -1", "tell kernels 0", "tell kernels 1"])
 

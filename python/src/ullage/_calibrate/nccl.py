@@ -1,4 +1,4 @@
-"""What NCCL takes of a card for a first communicator and for a second, in one rank of a small job."""
+"""What NCCL takes of a card for its library, a communicator, its rings and its messages, in one rank of a small job."""
 from __future__ import annotations
 
 import json
@@ -10,28 +10,49 @@ from .driver import NVML, usage
 
 
 def main(rank: int, ranks: int, meet: str) -> None:
-    """Prints what the process takes before, with one communicator, and with two."""
+    """Prints what the process takes before, and after each step that adds something: `[mine, device, reserved]`.
+
+    Steps are `first` (the library, a communicator, and its rings), `second` (another with rings), `alone` (one of a single rank, which has none), and with two
+    ranks `scatter` (the first rank's messages to the second) and `exchange` (messages both ways).
+    """
     import torch
     import torch.distributed as dist
 
     nvml, identity = NVML.load(), os.environ["ULLAGE_CALIBRATE_UUID"]
-    x = torch.ones(1 << 20, device="cuda")
-    taken: list[Any] = []
+    device = torch.device("cuda", 0)
+    x, part = torch.ones(1 << 20, device=device), torch.ones((1 << 20) // ranks, device=device)
+    taken: dict[str, Any] = {}
 
-    def note() -> None:
+    def note(step: str) -> None:
         torch.cuda.synchronize()
         now = usage(nvml, identity)
-        taken.append([now.mine, now.device, torch.cuda.memory_reserved()])
+        taken[step] = [now.mine, now.device, torch.cuda.memory_reserved()]
 
-    note()
-    dist.init_process_group("nccl", init_method=f"file://{meet}", rank=rank, world_size=ranks)
+    note("before")
+    begin(dist, device, init_method=f"file://{meet}", rank=rank, world_size=ranks)
     dist.all_reduce(x)
-    note()
+    note("first")
     dist.all_reduce(x, group=dist.new_group(list(range(ranks))))
-    note()
-    print(json.dumps({"e": "nccl", "ranks": ranks, "taken": taken}), flush=True)
+    note("second")
+    alone = [dist.new_group([r]) for r in range(ranks)]
+    dist.all_reduce(x, group=alone[rank])
+    note("alone")
+    if ranks > 1:
+        dist.scatter(part, list(x.chunk(ranks)) if rank == 0 else None, 0)
+        note("scatter")
+        dist.all_to_all_single(torch.empty_like(x), x)
+        note("exchange")
+    print(json.dumps({"e": "nccl", "rank": rank, "ranks": ranks, "taken": taken}), flush=True)
     dist.barrier()
     dist.destroy_process_group()
+
+
+def begin(dist: Any, device: Any, **where: Any) -> None:
+    """Joins the job with a communicator made at once, as most programs do by now; torch before 2.3 makes it at its first use."""
+    try:
+        dist.init_process_group("nccl", device_id=device, **where)
+    except TypeError:
+        dist.init_process_group("nccl", **where)
 
 
 if __name__ == "__main__":

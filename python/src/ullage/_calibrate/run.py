@@ -158,10 +158,10 @@ class Run:
         return [Part(self.folder, "nccl", e, str(rank), str(len(cards)), os.path.join(self.folder, "meet")) for rank, e in enumerate(environ)]
 
     def finish_nccl(self, ranks: list[Part]) -> None:
-        """The first rank's lines; the other is ended with it."""
+        """The ranks' lines; the second is ended soon after the first."""
         self.write(ranks[0].lines(PART_SECONDS))
         for part in ranks[1:]:
-            part.lines(NCCL_SECONDS)
+            self.write(part.lines(NCCL_SECONDS))
 
 
 def tells_apart(context: Part) -> bool:
