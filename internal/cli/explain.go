@@ -81,7 +81,7 @@ func newExplain(app *App) *cobra.Command {
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how exactly the recording was replayed, and every rank in full")
-	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	exclusive(cmd, "json", "markdown")
 	return cmd
 }
 

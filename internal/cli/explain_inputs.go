@@ -158,6 +158,9 @@ func (a *App) open(name string, stdin io.Reader) (io.ReadCloser, int64, error) {
 		return nil, 0, inputError(fileError(name, err))
 	}
 	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = errors.New("is a folder: expected a file")
+	}
 	if err != nil {
 		f.Close()
 		return nil, 0, inputError(fileError(name, err))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -87,7 +88,7 @@ func newFit(app *App) *cobra.Command {
 			if cmd.Flags().Changed("gpu-index") {
 				return usageErrorf("--gpu-index says which GPU --calibrate measures; fit itself needs none")
 			}
-			r, err := newFitter(app, &f, args, cmd.Flags().Changed("alloc-conf"))
+			r, err := newFitter(app, &f, args, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
@@ -116,9 +117,9 @@ func newFit(app *App) *cobra.Command {
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 	allowEmpty(cmd, "alloc-conf")
-	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
-	cmd.MarkFlagsMutuallyExclusive("trace", "out", "sweep")
-	cmd.MarkFlagsMutuallyExclusive("sweep", "remedies")
+	exclusive(cmd, "json", "markdown")
+	exclusive(cmd, "trace", "out", "sweep")
+	exclusive(cmd, "sweep", "remedies")
 	return cmd
 }
 
@@ -140,7 +141,7 @@ type fitter struct {
 	users    int      // processes of the program that put something on the GPU, other than as ranks of a job
 }
 
-func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error) {
+func newFitter(app *App, f *fitFlags, args []string, given func(flag string) bool) (*fitter, error) {
 	r := &fitter{app: app, f: f, args: args, environ: app.Environ()}
 	switch {
 	case len(f.trace) == 0 && len(args) == 0:
@@ -149,13 +150,15 @@ func newFitter(app *App, f *fitFlags, args []string, conf bool) (*fitter, error)
 		return nil, usageErrorf("--trace reads a trace and runs nothing, but a command was given: %s", args[0])
 	case f.steps < 1 || f.steps > 1000:
 		return nil, usageErrorf("--steps: %d is not a number from 1 to 1000", f.steps)
+	case given("ranks") && f.ranks == 0:
+		return nil, usageErrorf("--ranks: 0 is not a number from 1 to %d", maxFitRanks)
 	}
 	for _, step := range []func() error{r.checkArgs, r.readCard, r.parseSizes, r.parseBudgets, r.parseRanks, r.parseSweep, r.parseRemedies} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	if conf {
+	if given("alloc-conf") {
 		return r, r.parseConf()
 	}
 	return r, nil
@@ -167,7 +170,21 @@ func (r *fitter) checkArgs() error {
 			return err
 		}
 	}
-	return checkTop(r.f.top)
+	return errors.Join(checkTop(r.f.top), checkOutFile("--out", r.f.out), checkOutFile("--recording", r.f.recording))
+}
+
+// checkOutFile refuses a file that cannot be made, before the program runs for minutes.
+func checkOutFile(flag, name string) error {
+	if name == "" {
+		return nil
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return usageErrorf("%s: %s is a folder: expected a file", flag, name)
+	}
+	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
+		return usageErrorf("%s: there is no folder %s for %s", flag, filepath.Dir(name), filepath.Base(name))
+	}
+	return nil
 }
 
 // readCard finds the card, by name or in a file.
@@ -212,7 +229,7 @@ func (r *fitter) parseSizes() (err error) {
 func (r *fitter) parseConf() error {
 	s, err := allocator.ParseConfig(allocator.Newest, r.f.allocConf)
 	if err != nil {
-		return usageErrorf("--alloc-conf: %w", err)
+		return withHint(usageErrorf("--alloc-conf: %w", err), "settings are name:value by commas, as in expandable_segments:True,max_split_size_mb:128")
 	}
 	cfg := s.ForDevice(r.profile.TotalBytes)
 	r.config = &cfg

@@ -28,7 +28,7 @@ func (r *fitter) parseSweep() error {
 	low, err1 := strconv.Atoi(first)
 	high, err2 := strconv.Atoi(last)
 	if at < 1 || !isRange || err1 != nil || err2 != nil || low < 1 || high < low {
-		return usageErrorf("--sweep: %q is not NAME=LOW..HIGH, as in batch=8..512", r.f.sweep)
+		return usageErrorf("--sweep: %q is not NAME=LOW..HIGH with whole numbers from 1, the lower first, as in batch=8..512", r.f.sweep)
 	}
 	s := &sweepFlag{name: strings.TrimLeft(r.f.sweep[:at], "-"), low: low, high: high}
 	var err error

@@ -108,6 +108,8 @@ func TestFitRefuses(t *testing.T) {
 		{[]string{"--alloc-conf", "nonsense", "--trace", fitTrace}, exitUsage, "--alloc-conf"},
 		{[]string{"--trace", bad}, exitInput, "is no trace of ullage fit"},
 		{[]string{"--trace", "none.trace"}, exitInput, "none.trace"},
+		{[]string{"--trace", "testdata"}, exitInput, "testdata: is a folder: expected a file"},
+		{[]string{"--gpu", "./testdata", "--trace", fitTrace}, exitInput, "./testdata: is a folder: expected a file"},
 		{[]string{"--", "python", "-I", "x.py"}, exitFailed, "-I"},
 		{[]string{"--", "./no-such-program"}, 127, "no-such-program"},
 	} {

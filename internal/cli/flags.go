@@ -23,6 +23,20 @@ func allowEmpty(cmd *cobra.Command, flag string) {
 	}
 }
 
+// apart marks flags that exclude each other, with the names of the others.
+const apart = "ullage:apart"
+
+// exclusive says that at most one of some flags can be given. It panics where cmd has not all
+// of them, which is a mistake in the program.
+func exclusive(cmd *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		flag := cmd.Flags().Lookup(name)
+		if err := cmd.Flags().SetAnnotation(name, apart, append(flag.Annotations[apart], flags...)); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // valueForms is what flags of a type that is not text take.
 var valueForms = map[string]string{
 	"int":      "a whole number",
@@ -89,8 +103,9 @@ func aboutFlag(flag *pflag.Flag) string {
 	return fmt.Sprintf("%s: %s", name, usage)
 }
 
-// checkFlags refuses values that no flag of the command can have: none at all, and another
-// flag, which stands where a value was forgotten ("--limit --out x").
+// checkFlags refuses flags that exclude each other, and values that no flag of the command can
+// have: none at all, and another flag, which stands where a value was forgotten ("--limit
+// --out x").
 func checkFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if err == nil {
@@ -101,6 +116,11 @@ func checkFlags(cmd *cobra.Command) (err error) {
 }
 
 func checkFlag(cmd *cobra.Command, flag *pflag.Flag) error {
+	for _, name := range flag.Annotations[apart] {
+		if name != flag.Name && cmd.Flags().Changed(name) {
+			return withHint(usageErrorf("--%s and --%s cannot be together", flag.Name, name), "run '%s --help' for usage", cmd.CommandPath())
+		}
+	}
 	for _, value := range textsOf(flag) {
 		name, isFlag := strings.CutPrefix(value, "--")
 		switch {

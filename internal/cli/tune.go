@@ -65,7 +65,7 @@ func newTune(app *App) *cobra.Command {
 	fl.IntVar(&f.device, "device", -1, "look only at this device `ordinal`; -1 is all")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
-	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	exclusive(cmd, "json", "markdown")
 	return cmd
 }
 

@@ -70,8 +70,8 @@ func newView(app *App) *cobra.Command {
 	fl.StringVar(&f.maxSize, "max-size", defaultMaxSize, "with --export, the largest `size` of the file")
 	fl.BoolVar(&f.redact, "redact", false, "leave out paths and names of the program")
 	fl.StringVar(&f.devAssets, "dev-assets", "", "take the page's code from this `folder` at every request, for work on it")
-	cmd.MarkFlagsMutuallyExclusive("export", "port")
-	cmd.MarkFlagsMutuallyExclusive("export", "no-open")
+	exclusive(cmd, "export", "port")
+	exclusive(cmd, "export", "no-open")
 	return cmd
 }
 
@@ -173,10 +173,13 @@ func (v *view) serve(ctx context.Context, server *viewer.Server, files int) erro
 
 func pageAddress(l net.Listener) string { return "http://" + l.Addr().String() + "/" }
 
+// wsaAddressInUse is EADDRINUSE as Windows has it, which syscall.EADDRINUSE is not there.
+const wsaAddressInUse = syscall.Errno(10048)
+
 // portError says why a port cannot be had.
 func (v *view) portError(err error) error {
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
+	case errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, wsaAddressInUse):
 		return withHint(fmt.Errorf("port %d is taken by another program", v.f.port), "without --port a free one is found")
 	case errors.Is(err, fs.ErrPermission):
 		return withHint(fmt.Errorf("port %d is not for this user", v.f.port), "without --port a free one is found")
