@@ -30,7 +30,7 @@ func (v values) totals() timeline.Totals {
 
 // Counters is a pyramid over the counters after each event. A node of level l ≥ 1 is
 // groupLen^l events; those of level 0, the events themselves, are replayed when they
-// are needed. The columns are packed: about 4 bytes an event in all.
+// are needed. The columns are packed: about 3 bytes an event in all.
 type Counters struct {
 	tl       *timeline.Timeline
 	n        int
