@@ -39,6 +39,7 @@ type LeakReport struct {
 type GrowingSite struct {
 	Stack         snapshot.StackID   // the site that stands for it
 	Stacks        []snapshot.StackID // all of its sites, the most bytes first
+	FirstEvents   []int              // by site: allocation of the oldest block that it left behind
 	BytesPerStep  float64
 	BlocksPerStep float64
 	EverySteps    int   // 1 if each step leaves blocks, k if every k-th does

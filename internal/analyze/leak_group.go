@@ -70,6 +70,7 @@ func (w *leakWindow) measure(g *lockstepGroup) {
 	peak := w.tl.Peak.Allocated.Event
 	for _, s := range g.sites {
 		g.Stacks = append(g.Stacks, s.lives.stack)
+		first := timeline.Never
 		bytes, blocks := s.rates()
 		g.BytesPerStep += bytes
 		g.BlocksPerStep += blocks
@@ -80,11 +81,13 @@ func (w *leakWindow) measure(g *lockstepGroup) {
 			}
 			g.Blocks++
 			g.LiveBytes += l.SizeBytes
-			g.FirstEvent = min(g.FirstEvent, l.Alloc)
+			first = min(first, l.Alloc)
 			if l.LiveAfter(peak) {
 				g.PeakBytes += l.SizeBytes
 			}
 		}
+		g.FirstEvents = append(g.FirstEvents, first)
+		g.FirstEvent = min(g.FirstEvent, first)
 	}
 	g.Stack = w.representative(g)
 	g.FillsAtStep = w.fillsAt(g.BytesPerStep)

@@ -235,18 +235,15 @@ func (t *Tables) setGrowing() {
 	t.growing = make(stackSet, t.in.Sites.Len())
 	t.growsFrom = make([]int, t.in.Sites.Len())
 	t.rates = make(map[int]float64)
-	of := make(map[snapshot.StackID]int) // by Site.Same: since which event
+	of := make(map[snapshot.StackID]int) // by Site.Same: the oldest block that it left behind
 	for _, g := range t.in.Leaks.Growing {
 		t.rates[t.in.Lines.Of(g.Stack, 0)] += g.BytesPerStep
-		for _, id := range g.Stacks {
-			of[t.in.Sites.At(id).Same] = g.FirstEvent
+		for i, id := range g.Stacks {
+			of[t.in.Sites.At(id).Same] = g.FirstEvents[i]
 		}
 	}
 	for id := range t.growing {
-		t.growsFrom[id], t.growing[id] = of[t.in.Sites.At(snapshot.StackID(id)).Same], false
-		if _, ok := of[t.in.Sites.At(snapshot.StackID(id)).Same]; ok {
-			t.growing[id] = true
-		}
+		t.growsFrom[id], t.growing[id] = of[t.in.Sites.At(snapshot.StackID(id)).Same]
 	}
 	t.judgedTo = -1
 	for _, b := range t.in.Steps.Bounds {

@@ -19,10 +19,14 @@ import (
 // beginning, private pools, ranks with C++ frames, a leak.
 var recorded = []string{"bert_varlen-lim16", "bert_varlen-ring", "cudagraph", "ddp-rank0", "fsdp2-rank0", "leak_eval_outputs-oom", "resnet50"}
 
-// tablesOf makes the tables of a recording's busiest device.
+// tablesOf makes the tables of a recording's busiest device. Names without a folder are of
+// testdata/recordings.
 func tablesOf(tb testing.TB, name string) *Tables {
 	tb.Helper()
-	file, err := os.Open(filepath.Join("..", "..", "testdata", "recordings", name+".pickle.xz"))
+	if !strings.Contains(name, "/") {
+		name = "recordings/" + name
+	}
+	file, err := os.Open(filepath.Join("..", "..", "testdata", filepath.FromSlash(name)+".pickle.xz"))
 	if err != nil {
 		tb.Fatal(err)
 	}

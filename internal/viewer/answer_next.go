@@ -26,7 +26,7 @@ func answerNext(d *Device, q *query) (any, error) {
 	case block < 0 && (of == "block" || of == "site"):
 		return nil, badRequestf("of=%s needs a block to be given", of)
 	}
-	if found := d.seek(of, event, forward, block); found >= 0 {
+	if found := d.seek(of, event, forward, block); found >= 0 && found < d.Events() { // the last step may end with the recording
 		return nextJSON{&found}, nil
 	}
 	return nextJSON{}, nil

@@ -67,7 +67,7 @@ type flameNode struct {
 	kind analyze.FrameKind // "" for what stands for a stack that has no frames
 	amount
 	kids []*flameNode
-	by   map[int]*flameNode // kids by name
+	by   map[int]*flameNode // kids by name, where there are many
 }
 
 // flameTree puts stacks together that begin alike.
@@ -141,15 +141,28 @@ func (t *flameTree) name(text string) int {
 	return n
 }
 
+// manyKids is from how many children on a node finds them by a map: most have one or two,
+// and a map for each would take more memory than all else.
+const manyKids = 16
+
 func (n *flameNode) kid(name int, kind analyze.FrameKind) *flameNode {
-	k, ok := n.by[name]
-	if !ok {
-		k = &flameNode{name: name, kind: kind}
-		if n.by == nil {
-			n.by = make(map[int]*flameNode)
+	if n.by != nil {
+		if k, ok := n.by[name]; ok {
+			return k
 		}
+	} else if i := slices.IndexFunc(n.kids, func(k *flameNode) bool { return k.name == name }); i >= 0 {
+		return n.kids[i]
+	}
+	k := &flameNode{name: name, kind: kind}
+	n.kids = append(n.kids, k)
+	switch {
+	case n.by != nil:
 		n.by[name] = k
-		n.kids = append(n.kids, k)
+	case len(n.kids) == manyKids:
+		n.by = make(map[int]*flameNode)
+		for _, k := range n.kids {
+			n.by[k.name] = k
+		}
 	}
 	return k
 }
