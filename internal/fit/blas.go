@@ -43,7 +43,8 @@ func planProduct(c *call) {
 	c.keep(blasKey{c.e.Thread, c.e.Stream, false}, blasFunction, c.c.blasBytes)
 	if c.hasBiasVector() {
 		c.keep(blasKey{c.e.Thread, c.e.Stream, true}, blasLtFunction, c.c.ltBytes)
-	} else if !c.c.products[c.e.Thread] {
+	}
+	if !c.c.products[c.e.Thread] {
 		if c.c.products == nil {
 			c.c.products = map[uint8]bool{}
 		}

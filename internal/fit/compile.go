@@ -39,7 +39,7 @@ type TermUse struct {
 
 // Libraries are those that a program loads; each takes memory outside of the allocator.
 type Libraries struct {
-	CuBLAS int // threads that use it; products with a bias vector are cuBLASLt's, which takes nothing
+	CuBLAS int // threads that use it: each has a handle of its own
 	CuDNN  bool
 	NCCL   []Communicator
 }
@@ -113,7 +113,7 @@ type compiler struct {
 	fnIDs   map[string]int16
 
 	blas      map[blasKey]bool
-	products  map[uint8]bool // threads that ran a product of cuBLAS itself
+	products  map[uint8]bool // threads that ran a product
 	blasBytes int64
 	ltBytes   int64
 
