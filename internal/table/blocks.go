@@ -6,7 +6,10 @@ import (
 
 // blockRows is the table of blocks: a row for each that was handed out or pending at
 // some moment of the recording. A row's id is the block's number.
-type blockRows struct{ t *Tables }
+type blockRows struct {
+	t *Tables
+	s scope // that the request is about
+}
 
 // span returns the blocks of a scope that is no moment: those that were allocated in it.
 func (b blockRows) span(s scope) (first, last int) {
@@ -99,7 +102,7 @@ func (b blockRows) columns() []column {
 			return r.freed - r.from
 		}},
 		{Column{"life_us", "us", "life"}, 0, (*Tables).lifeKey, func(t *Tables, r *row) any { return t.LifeUS(r.id) }},
-		stateColumn, categoryColumn, siteColumn, siteIDColumn, opColumn, moduleColumn, stepColumn,
+		b.t.pinnedColumn(b.s), stateColumn, categoryColumn, siteColumn, siteIDColumn, opColumn, moduleColumn, stepColumn,
 	}
 }
 

@@ -16,7 +16,13 @@ type key struct {
 	ordered bool // it also compares: size>64MiB
 	expects string
 	in      []What // tables that have it
-	compile func(t *Tables, w *word, what What) (test, error)
+	compile func(t *Tables, w *word, in about) (test, error)
+}
+
+// about is what a query is about.
+type about struct {
+	what  What
+	scope scope
 }
 
 // test is a condition of a query on a row.
@@ -26,6 +32,9 @@ type test struct {
 	ok   func(r *row) bool
 }
 
+// nothing is what a key expects that takes no value.
+const nothing = ""
+
 var everywhere = []What{Blocks, Sites, Segments, Events}
 
 var keys = map[string]key{
@@ -34,7 +43,8 @@ var keys = map[string]key{
 	"op":        {false, "a part of an operator's name", everywhere, onStacks((*stacks).inOp)},
 	"module":    {false, "a part of a module's call", everywhere, onModules},
 	"category":  {false, "a category", []What{Blocks, Sites, Events}, onCategory},
-	"leak":      {false, "nothing", []What{Blocks, Sites, Events}, onLeak},
+	"leak":      {false, nothing, []What{Blocks, Sites, Events}, onLeak},
+	"pin":       {false, nothing, []What{Blocks}, onPin},
 	"size":      {true, "a size, as 64MiB", everywhere, onSize(needSize, func(r *row) int64 { return r.size })},
 	"requested": {true, "a size, as 64MiB", []What{Blocks}, onSize(needRequested, func(r *row) int64 { return r.requested })},
 	"life":      {true, "a time, as 10ms, or events, as 500e", []What{Blocks}, onLife},
@@ -50,15 +60,15 @@ var keys = map[string]key{
 }
 
 // compile makes the test of one word.
-func (t *Tables) compile(w *word, what What) (test, error) {
+func (t *Tables) compile(w *word, in about) (test, error) {
 	k, ok := keys[w.key]
 	switch {
 	case w.key == "":
 		return textTest(t, w)
-	case !ok || !slices.Contains(k.in, what):
-		return test{}, w.errorf("%s: the table of %s has no %s", w.text, what, w.key)
+	case !ok || !slices.Contains(k.in, in.what):
+		return test{}, w.errorf("%s: the table of %s has no %s", w.text, in.what, w.key)
 	}
-	return k.compile(t, w, what)
+	return k.compile(t, w, in)
 }
 
 // stackTest fits rows by their stack; a site by any of its stacks.
@@ -71,8 +81,8 @@ func stackTest(set stackSet) test {
 	}}
 }
 
-func onStacks(find func(*stacks, string) stackSet) func(*Tables, *word, What) (test, error) {
-	return func(t *Tables, w *word, _ What) (test, error) { return stackTest(find(t.stacks, w.value)), nil }
+func onStacks(find func(*stacks, string) stackSet) func(*Tables, *word, about) (test, error) {
+	return func(t *Tables, w *word, _ about) (test, error) { return stackTest(find(t.stacks, w.value)), nil }
 }
 
 // textTest fits rows whose stack shows a text. Where there is no stack, what stands for it
@@ -83,7 +93,7 @@ func textTest(t *Tables, w *word) (test, error) {
 	return test{needStack, 1, func(r *row) bool { return inStack.ok(r) || named[t.lineOf(r)] }}, nil
 }
 
-func onModules(t *Tables, w *word, _ What) (test, error) {
+func onModules(t *Tables, w *word, _ about) (test, error) {
 	named := newMatcher(w.value).places(t.in.Modules)
 	return test{needStack, 1, func(r *row) bool {
 		if r.site == nil {
@@ -93,7 +103,7 @@ func onModules(t *Tables, w *word, _ What) (test, error) {
 	}}, nil
 }
 
-func onCategory(t *Tables, w *word, _ What) (test, error) {
+func onCategory(t *Tables, w *word, _ about) (test, error) {
 	names := analyze.CategoryNames()
 	m := newMatcher(w.value)
 	fits := make([]bool, len(names))
@@ -111,11 +121,11 @@ func onCategory(t *Tables, w *word, _ What) (test, error) {
 	}}, nil
 }
 
-func onLeak(t *Tables, _ *word, _ What) (test, error) { return stackTest(t.growing), nil }
+func onLeak(t *Tables, _ *word, _ about) (test, error) { return stackTest(t.growing), nil }
 
-func onState(t *Tables, w *word, what What) (test, error) {
+func onState(t *Tables, w *word, in about) (test, error) {
 	i := slices.Index(states[:], w.value)
-	if i < 0 || what == Segments && state(i) == leaked {
+	if i < 0 || in.what == Segments && state(i) == leaked {
 		return test{}, w.errorf("%s: expected state:live, state:pending, state:freed or, for blocks, state:leaked", w.text)
 	}
 	want := state(i)
@@ -125,7 +135,7 @@ func onState(t *Tables, w *word, what What) (test, error) {
 	}}, nil
 }
 
-func onAction(_ *Tables, w *word, _ What) (test, error) {
+func onAction(_ *Tables, w *word, _ about) (test, error) {
 	i := slices.Index(actions[:], w.value)
 	if i < 0 {
 		return test{}, w.errorf("%s: there is no such action; there are %s", w.text, strings.Join(actions[1:], ", "))
@@ -133,7 +143,7 @@ func onAction(_ *Tables, w *word, _ What) (test, error) {
 	return test{needAction, 0, func(r *row) bool { return int(r.action) == i }}, nil
 }
 
-func onStream(t *Tables, w *word, _ What) (test, error) {
+func onStream(t *Tables, w *word, _ about) (test, error) {
 	raw, err := strconv.ParseUint(w.value, 0, 64)
 	if err != nil {
 		return test{}, w.errorf("%s: expected a stream's handle, as stream:0 or stream:0x5500", w.text)
@@ -145,28 +155,28 @@ func onStream(t *Tables, w *word, _ What) (test, error) {
 	return test{needStream, 0, func(r *row) bool { return int(r.stream) < len(fits) && fits[r.stream] }}, nil
 }
 
-func onPool(t *Tables, w *word, what What) (test, error) {
-	find := t.pools(what)
+func onPool(t *Tables, w *word, in about) (test, error) {
+	find := t.pools(in.what)
 	return test{needAddr | needAction, 2, func(r *row) bool {
 		pool, ok := find(r)
 		return ok && pool.String() == w.value
 	}}, nil
 }
 
-func onAddress(_ *Tables, w *word, what What) (test, error) {
+func onAddress(_ *Tables, w *word, in about) (test, error) {
 	addr, err := strconv.ParseUint(w.value, 0, 64)
 	if err != nil {
 		return test{}, w.errorf("%s: expected an address, as addr:0x7f6b2c000000", w.text)
 	}
 	return test{needAddr | needSize | needAction, 0, func(r *row) bool {
-		if what == Events && !hasAddress(r.action) {
+		if in.what == Events && !hasAddress(r.action) {
 			return false
 		}
 		return r.addr <= addr && addr-r.addr < uint64(max(r.size, 1))
 	}}, nil
 }
 
-func onSite(t *Tables, w *word, _ What) (test, error) {
+func onSite(t *Tables, w *word, _ about) (test, error) {
 	id, err := strconv.ParseUint(w.value, 10, 31)
 	if err != nil {
 		return test{}, w.errorf("%s: expected a site's number, as site:45", w.text)
@@ -178,7 +188,7 @@ func onSite(t *Tables, w *word, _ What) (test, error) {
 	return test{needStack, 1, func(r *row) bool { return fits[t.lineOf(r)] }}, nil
 }
 
-func onBlock(_ *Tables, w *word, _ What) (test, error) {
+func onBlock(_ *Tables, w *word, _ about) (test, error) {
 	id, err := strconv.ParseUint(w.value, 10, 31)
 	if err != nil {
 		return test{}, w.errorf("%s: expected a block's number, as block:7", w.text)
@@ -230,8 +240,8 @@ func (w *word) interval(parse func(string) (int64, error)) (interval, error) {
 	return v, nil
 }
 
-func onSize(n need, size func(*row) int64) func(*Tables, *word, What) (test, error) {
-	return func(_ *Tables, w *word, _ What) (test, error) {
+func onSize(n need, size func(*row) int64) func(*Tables, *word, about) (test, error) {
+	return func(_ *Tables, w *word, _ about) (test, error) {
 		v, err := w.interval(func(s string) (int64, error) {
 			n, err := units.ParseBytes(s)
 			if err != nil {
@@ -257,13 +267,13 @@ func (w *word) ordinal(letter string) func(string) (int64, error) {
 
 var keyExpects = map[string]string{"e": "an event, as 1234", "s": "a step, as 3 or 3..5"}
 
-func onEvent(_ *Tables, w *word, _ What) (test, error) {
+func onEvent(_ *Tables, w *word, _ about) (test, error) {
 	v, err := w.interval(w.ordinal("e"))
 	return test{0, 0, func(r *row) bool { return v.has(int64(r.from)) }}, err
 }
 
 // onStep turns steps into the events between their bounds.
-func onStep(t *Tables, w *word, _ What) (test, error) {
+func onStep(t *Tables, w *word, _ about) (test, error) {
 	v, err := w.interval(w.ordinal("s"))
 	if err != nil {
 		return test{}, err

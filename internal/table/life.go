@@ -113,7 +113,7 @@ func (t *Tables) LifeUS(block int) any {
 
 // onLife compares lives. What of a life is not in the recording may be long or short: such
 // a block fits only where all that it can be does.
-func onLife(t *Tables, w *word, _ What) (test, error) {
+func onLife(t *Tables, w *word, _ about) (test, error) {
 	first, second, _ := strings.Cut(w.value, "..")
 	inEvents := strings.HasSuffix(cmp.Or(first, second), "e")
 	if first != "" && second != "" && strings.HasSuffix(second, "e") != inEvents {

@@ -38,7 +38,7 @@ func (t *Tables) order(q Request, s scope, src source, c *column) (*order, error
 	if o := t.orders.get(k); o != nil {
 		return o, nil
 	}
-	tests, err := t.tests(q)
+	tests, err := t.tests(q.Query, about{q.What, s})
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +50,15 @@ func (t *Tables) order(q Request, s scope, src source, c *column) (*order, error
 	return o, nil
 }
 
-// tests compiles the query of a request; the cheap ones come first.
-func (t *Tables) tests(q Request) ([]test, error) {
-	words, err := parseQuery(q.Query)
+// tests compiles a query; the cheap ones come first.
+func (t *Tables) tests(query string, in about) ([]test, error) {
+	words, err := parseQuery(query)
 	if err != nil {
 		return nil, err
 	}
 	var tests []test
 	for i := range words {
-		c, err := t.compile(&words[i], q.What)
+		c, err := t.compile(&words[i], in)
 		if err != nil {
 			return nil, err
 		}

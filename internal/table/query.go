@@ -150,10 +150,10 @@ func (w *word) check() error {
 		return w.errorf("%s: there is no %s%s; expected one of %s, or quotes around a text", clean(w.text), w.key, w.op, keyNames())
 	case w.op != ":" && !k.ordered:
 		return w.errorf("%s: expected %s:, it has no greater and smaller", w.text, w.key)
-	case w.value == "" && w.key != "leak":
+	case w.value == "" && k.expects != nothing:
 		return w.errorf("%s: expected %s behind it", w.text, k.expects)
-	case w.value != "" && w.key == "leak":
-		return w.errorf("%s: expected a space behind leak:, it takes no value", w.text)
+	case w.value != "" && k.expects == nothing:
+		return w.errorf("%s: expected a space behind %s:, it takes no value", w.text, w.key)
 	}
 	return nil
 }

@@ -74,6 +74,8 @@ func TestQueryErrors(t *testing.T) {
 		{"category:food", Blocks, 0, 13, "no category is called so; there are unknown, parameters"},
 		{"stream:x", Blocks, 0, 8, "expected a stream's handle"},
 		{"addr:x", Blocks, 0, 6, "expected an address"},
+		{"pin:", Blocks, 0, 4, "expected an event to be live after"},
+		{"pin:yes", Blocks, 0, 7, "it takes no value"},
 		{"site:x", Blocks, 0, 6, "expected a site's number"},
 		{"block:-1", Events, 0, 8, "expected a block's number"},
 		{"event:-1", Blocks, 0, 8, "expected an event"},

@@ -129,7 +129,7 @@ func (g *siteGatherer) allocated(s scope) {
 	s.isAt = false
 	n := len(analyze.CategoryNames())
 	bytes := make([]int64, len(g.of)*n) // by line and category
-	blockRows{g.t}.each(s, needStack, func(r *row) {
+	blockRows{g.t, s}.each(s, needStack, func(r *row) {
 		id := g.t.lineOf(r)
 		v := g.site(id)
 		v.allocBytes += r.size

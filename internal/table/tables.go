@@ -44,6 +44,7 @@ type Tables struct {
 	stacks *stacks
 	orders *orderCache
 	held   *heldCache
+	pins   pinCache
 
 	growing   stackSet        // stacks of the sites that grow
 	growsFrom []int           // by StackID: event of the oldest block that a site left behind
@@ -170,7 +171,7 @@ func (t *Tables) Row(what What, id int) map[string]any {
 func (t *Tables) source(what What, s scope) (source, error) {
 	switch what {
 	case Blocks:
-		return blockRows{t}, nil
+		return blockRows{t, s}, nil
 	case Sites:
 		return t.siteRows(s), nil
 	case Segments:
