@@ -1,29 +1,46 @@
-// The event under the cursor, asked for once the cursor rests.
+// The event under the cursor, asked for as the cursor moves, but not for every event that it passes.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Totals } from "../source/api.ts";
 import { useAnswer, useApp } from "../state/hooks.ts";
 import type { EventDetail } from "../state/types.ts";
 
-/** While the cursor moves, totals are asked for at most so often. */
+/** While the cursor runs, it is asked for at most so often. */
 const pauseMilliseconds = 60;
 
+/** Follows a value: at once after a rest, but only once it rests while it changes fast. */
 export function useSettled<T>(value: T, milliseconds: number): T {
   const [settled, setSettled] = useState(value);
+  const changed = useRef(0);
   useEffect(() => {
+    const now = performance.now();
+    const rested = now - changed.current >= milliseconds;
+    changed.current = now;
+    if (rested) {
+      setSettled(value);
+      return undefined;
+    }
     const timer = setTimeout(() => setSettled(value), milliseconds);
     return () => clearTimeout(timer);
   }, [value, milliseconds]);
   return settled;
 }
 
+export interface CursorEvent {
+  /** What the rest is about: until the next answer comes, the event that the cursor was on. */
+  event: number;
+  /** Null before the first event. */
+  detail: EventDetail | null;
+  totals: Totals | null;
+  error: Error | null;
+}
+
 /** The event under the cursor, whole: a row of the table of events with its stack and the totals after it. */
-export function useCursorEvent(): { detail: EventDetail | null; totals: Totals | null; error: Error | null } {
+export function useCursorEvent(): CursorEvent {
   const app = useApp();
-  const info = app.device.value?.info;
+  const start = app.device.value?.info.start ?? null;
   const event = useSettled(app.cursor.value, pauseMilliseconds);
-  const { value, error, loading } = useAnswer<EventDetail>(event < 0 ? null : app.path(`event/${event}`));
-  if (event < 0) return { detail: null, totals: info?.start ?? null, error: null };
-  const current = value && !loading && !error ? value : null;
-  return { detail: current, totals: current?.totals ?? null, error };
+  const { value, error } = useAnswer<EventDetail>(event < 0 ? null : app.path(`event/${event}`));
+  if (event < 0) return { event: -1, detail: null, totals: start, error: null };
+  return { event: value?.event ?? event, detail: value, totals: value?.totals ?? null, error };
 }

@@ -10,6 +10,7 @@ export async function savePicture(app: App, form: "png" | "svg"): Promise<void> 
   }
   try {
     const svg = form === "svg" ? picture.svg?.() : undefined;
+    if (form === "svg" && svg === undefined) app.toast("this view is made of pixels: it is saved as PNG");
     const blob = svg === undefined ? await picture.png() : new Blob([svg], { type: "image/svg+xml" });
     saveBlob(blob, `${picture.name}.${svg === undefined ? "png" : "svg"}`);
     app.toast(`saved ${picture.name}.${svg === undefined ? "png" : "svg"}`);

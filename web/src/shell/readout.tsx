@@ -12,9 +12,10 @@ import { Button } from "./ui.tsx";
 export function Readout() {
   const app = useApp();
   const info = app.device.value?.info;
-  const { detail, totals } = useCursorEvent();
+  const answer = useCursorEvent();
   if (!info) return <footer class="readout" />;
   const event = app.cursor.value;
+  const { detail, totals } = answer.event === event ? answer : { detail: null, totals: null };
   const step = stepOf(info, event);
   return (
     <footer class="readout" aria-label="At the cursor">

@@ -5,6 +5,7 @@ import { render } from "preact";
 import { openSource } from "../source/open.ts";
 import type { Source } from "../source/source.ts";
 import { App } from "../state/app.ts";
+import { same } from "../state/hash.ts";
 import { listenToKeys } from "./keyboard.ts";
 import { Root } from "./root.tsx";
 import { loadSettings } from "./settings.ts";
@@ -36,7 +37,7 @@ function followSession(app: App): void {
       // A page of one build does not speak with a server of another.
       if (build !== null && session.build !== build) location.reload();
       build = session.build;
-      app.session.value = session;
+      if (!same(session, app.session.peek())) app.session.value = session; // it comes every few seconds
     },
     (lost) => {
       app.lost.value = lost;

@@ -2,6 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { AnswerError } from "../source/source.ts";
+import { useApp } from "../state/hooks.ts";
 
 interface ButtonProps {
   children: ComponentChildren;
@@ -114,6 +116,13 @@ export function Blank({ title, children, kind = "empty" }: BlankProps) {
 
 /** What went wrong with a question, in the server's words. */
 export function Failure({ error, what }: { error: Error; what: string }) {
+  const { source } = useApp();
+  if (!source.live && error instanceof AnswerError)
+    return (
+      <Blank title={`${what} is not in this page`}>
+        <p>{error.message}</p>
+      </Blank>
+    );
   return (
     <Blank kind="error" title={`${what} could not be shown`}>
       <p>{error.message}</p>

@@ -7,7 +7,7 @@ const printers: Record<ColumnType, (value: number) => string> = {
   bytes: formatBytes,
   us: formatDuration,
   count: formatCount,
-  rate: (value) => formatCount(Math.round(value * 100) / 100),
+  rate: (value) => formatBytes(Math.round(value)), // a step
   event: (value) => (value < 0 ? "before the first" : formatCount(value)),
   block: formatCount,
   site: formatCount,

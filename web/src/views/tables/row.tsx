@@ -42,6 +42,8 @@ const firstColumns = [
   "category",
   "site",
   "blocks",
+  "held_bytes",
+  "held_blocks",
   "alloc_event",
   "free_event",
   "life_us",
