@@ -45,13 +45,10 @@ func answerFlame(d *Device, q *query) (any, error) {
 	case from > to:
 		return nil, badRequestf("from=%d is behind to=%d", from, to)
 	}
-	sums := flameSums(nil)
 	if isRange {
-		sums = d.allocatedStacks(from, to)
-	} else {
-		sums = d.liveStacks(event)
+		return newFlameTree(d, d.LOD.FoldBorn(from, to+1, d.flameGroup), opt).json(), nil
 	}
-	return newFlameTree(d, sums, opt).json(), nil
+	return newFlameTree(d, d.LOD.FoldLive(event, d.flameGroup), opt).json(), nil
 }
 
 // json lists the nodes that are large enough, with the names that they use.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/snapshot"
 )
 
 // TestFlame: however stacks are drawn, they add up to what is allocated, and no node is
@@ -103,9 +104,9 @@ func TestFlameAsExplain(t *testing.T) {
 // isLibraryLine tells whether a line that explain charges is no line of the user's: a
 // worker of a library, of which only the operator is drawn.
 func isLibraryLine(d *Device, event int, name string) bool {
-	for k := range d.liveStacks(event) {
-		if d.Sites.Line(k.stack) == name {
-			return d.Sites.At(k.stack).User < 0
+	for _, sum := range d.LOD.FoldLive(event, d.flameGroup) {
+		if stack := snapshot.StackID(sum.Group); sum.Group != earlyGroup && d.Sites.Line(stack) == name {
+			return d.Sites.At(stack).User < 0
 		}
 	}
 	return false

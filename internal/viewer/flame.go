@@ -2,17 +2,25 @@ package viewer
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/ullage-dev/ullage/internal/analyze"
-	"github.com/ullage-dev/ullage/internal/timeline"
+	"github.com/ullage-dev/ullage/internal/lod"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
-// flameStack is a stack and the memory that was allocated through it.
-type flameStack struct {
-	stack snapshot.StackID
-	early bool // allocated before the recording began, by nobody knows whom
+// earlyGroup stands for blocks that were allocated before the recording began, by nobody
+// knows whom.
+const earlyGroup = math.MaxUint32
+
+// flameGroup is the stack that a block is drawn under.
+func (d *Device) flameGroup(block int) uint32 {
+	stack := d.TL.Stack(block)
+	if stack == 0 && d.TL.Life(block).Alloc < 0 {
+		return earlyGroup
+	}
+	return uint32(d.Sites.At(stack).Same)
 }
 
 // amount is memory as counted.
@@ -22,37 +30,6 @@ type amount struct {
 }
 
 func (a *amount) add(b amount) { a.bytes += b.bytes; a.blocks += b.blocks }
-
-// flameSums is memory by stack.
-type flameSums map[flameStack]amount
-
-// liveStacks adds up the blocks that are allocated after an event.
-func (d *Device) liveStacks(event int) flameSums {
-	sums := make(flameSums)
-	d.TL.EachHeld(event, func(i int, l timeline.Life) {
-		if l.LiveAfter(event) {
-			sums.add(d, i, l)
-		}
-	})
-	return sums
-}
-
-// allocatedStacks adds up the blocks that were allocated in a range of events, both included.
-func (d *Device) allocatedStacks(from, to int) flameSums {
-	sums := make(flameSums)
-	for i := d.TL.NumAllocatedBy(from - 1); i < d.TL.NumAllocatedBy(to); i++ {
-		sums.add(d, i, d.TL.Life(i))
-	}
-	return sums
-}
-
-func (s flameSums) add(d *Device, i int, l timeline.Life) {
-	stack := d.TL.Stack(i)
-	k := flameStack{d.Sites.At(stack).Same, l.Alloc < 0 && stack == 0}
-	a := s[k]
-	a.add(amount{l.SizeBytes, 1})
-	s[k] = a
-}
 
 // flameOptions say how to draw stacks.
 type flameOptions struct {
@@ -80,28 +57,29 @@ type flameTree struct {
 	frame map[snapshot.FrameID]int // names of frames met so far
 }
 
-func newFlameTree(d *Device, sums flameSums, opt flameOptions) *flameTree {
+// newFlameTree draws what blocks come to by their flameGroup.
+func newFlameTree(d *Device, sums []lod.Sum, opt flameOptions) *flameTree {
 	t := &flameTree{d: d, opt: opt, index: make(map[string]int), frame: make(map[snapshot.FrameID]int)}
-	for k, a := range sums {
-		t.add(k, a)
+	for _, s := range sums {
+		t.add(s.Group, amount{s.Bytes, s.Blocks})
 	}
 	t.root.sort(t.names)
 	return t
 }
 
-func (t *flameTree) add(k flameStack, a amount) {
-	n := &t.root
-	n.amount.add(a)
-	for _, id := range t.path(k.stack) {
+func (t *flameTree) add(group uint32, a amount) {
+	t.root.amount.add(a)
+	if group == earlyGroup {
+		t.root.kid(t.name(analyze.AllocatedEarly), "").amount.add(a)
+		return
+	}
+	stack, n := snapshot.StackID(group), &t.root
+	for _, id := range t.path(stack) {
 		n = n.kid(t.frameName(id), t.d.Sites.FrameKind(id))
 		n.amount.add(a)
 	}
 	if n == &t.root { // nothing to show of the stack: what stands for it in reports
-		name := t.d.Sites.Line(k.stack)
-		if k.early {
-			name = analyze.AllocatedEarly
-		}
-		n.kid(t.name(name), "").amount.add(a)
+		n.kid(t.name(t.d.Sites.Line(stack)), "").amount.add(a)
 	}
 }
 
