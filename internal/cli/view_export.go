@@ -15,7 +15,9 @@ func (v *view) export(ctx context.Context, server *viewer.Server, files int) err
 	if err := v.load(ctx, server, files); err != nil {
 		return err
 	}
-	page, err := server.Export(ctx, viewer.ExportOptions{MaxBytes: v.maxBytes, Redacted: v.f.redact})
+	bar := v.app.Progress("making the page", v.maxBytes)
+	page, err := server.Export(ctx, viewer.ExportOptions{MaxBytes: v.maxBytes, Redacted: v.f.redact, Progress: bar.Add})
+	bar.End()
 	if err != nil {
 		return err
 	}

@@ -35,14 +35,25 @@ type summaryJSON struct {
 }
 
 func (s *Server) sessionJSON() sessionJSON {
-	out := sessionJSON{Version: s.cfg.Version, Build: s.assets.build(), Recordings: []recordingJSON{}}
-	s.session.mu.Lock()
-	defer s.session.mu.Unlock()
-	for _, r := range s.session.recordings {
-		out.Recordings = append(out.Recordings, r.json())
+	out := sessionJSON{Version: s.cfg.Version, Build: s.assets.build()}
+	out.Recordings, out.Ranks = s.session.json()
+	for i := range out.Recordings { // without the lock: a disk may be slow to answer
+		r := &out.Recordings[i]
+		if changed := s.cfg.Files[i].Changed; changed != nil && r.State == Ready {
+			r.Changed = changed()
+		}
 	}
-	out.Ranks = s.session.ranks
 	return out
+}
+
+func (s *session) json() ([]recordingJSON, *report.RanksJSON) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []recordingJSON{}
+	for _, r := range s.recordings {
+		list = append(list, r.json())
+	}
+	return list, s.ranks
 }
 
 func (r *recording) json() recordingJSON {
@@ -54,9 +65,6 @@ func (r *recording) json() recordingJSON {
 	if r.err != nil {
 		text := r.err.Error()
 		j.Error = &text
-	}
-	if r.stage == Ready && r.file.Changed != nil {
-		j.Changed = r.file.Changed()
 	}
 	for _, d := range r.devices {
 		j.Devices = append(j.Devices, d.summary())

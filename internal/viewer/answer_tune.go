@@ -55,7 +55,7 @@ func newTuning(d *Device) *tuning { return &tuning{d: d, done: make(chan struct{
 const tunePatience = 20 * time.Second
 
 // answerTune answers with the settings that tune compares.
-func answerTune(d *Device, _ *query) (any, error) {
+func answerTune(d *Device, q *query) (any, error) {
 	t := d.made.tuning
 	t.once.Do(func() {
 		go func() {
@@ -67,8 +67,9 @@ func answerTune(d *Device, _ *query) (any, error) {
 	case <-t.done:
 		return t.out, t.err
 	case <-time.After(tunePatience):
-		return nil, statusErrorf(409, "the settings are still being tried; ask again")
+	case <-q.ended:
 	}
+	return nil, statusErrorf(409, "the settings are still being tried; ask again")
 }
 
 // tune searches as `ullage tune` does without flags.

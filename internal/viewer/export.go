@@ -44,6 +44,9 @@ type indexJSON struct {
 type ExportOptions struct {
 	MaxBytes int64 // of the file
 	Redacted bool  // the recordings were read without paths and names
+
+	// Progress, where it is not nil, is told how many bytes were added.
+	Progress func(bytes int64)
 }
 
 // Exported is a page with its answers.
@@ -141,7 +144,8 @@ func (e *export) ask(path string) (answer, error) {
 		return answer{}, err
 	}
 	w := recorder{header: http.Header{}}
-	e.s.ServeHTTP(&w, &http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{}})
+	r := http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{}}
+	e.s.ServeHTTP(&w, r.WithContext(e.ctx))
 	if w.status != 0 && w.status != http.StatusOK {
 		return answer{}, refusal(path, &w)
 	}
@@ -184,9 +188,13 @@ func (e *export) add(list []answer) bool {
 	if !e.fits(list) {
 		return false
 	}
+	before := e.data.Len()
 	for _, a := range list {
 		e.index.Answers[a.path] = [2]int{e.data.Len(), len(a.packed)}
 		e.data.Write(a.packed)
+	}
+	if e.opt.Progress != nil {
+		e.opt.Progress(int64(e.data.Len()-before) / 3 * 4)
 	}
 	return true
 }

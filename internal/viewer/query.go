@@ -41,6 +41,7 @@ func notFoundf(format string, args ...any) error {
 // then is not to be used. A parameter that nobody asked for is an error too: a page
 // that misspells one must not get the answer to another question.
 type query struct {
+	ended  <-chan struct{} // closed when nobody waits for the answer any more
 	part   func(name string) string
 	values url.Values
 	asked  []string
@@ -58,7 +59,7 @@ func newQuery(r *http.Request) (*query, error) {
 			return nil, badRequestf("parameter %.40q is given %d times", name, len(list))
 		}
 	}
-	return &query{part: r.PathValue, values: values}, nil
+	return &query{ended: r.Context().Done(), part: r.PathValue, values: values}, nil
 }
 
 // fail keeps the first error.
