@@ -68,6 +68,7 @@ function MapOf({ device }: { device: OpenDevice }) {
             describedBy="map-help"
             paint={(frame) => {
               picture.paint(frame, wishesOf(app));
+              state.hover(picture, state.pointer.peek()); // another thing may be under it now
               return tiles.store.settled;
             }}
             touch={(frame) =>

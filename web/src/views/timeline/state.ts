@@ -29,7 +29,13 @@ export class TimelineState {
     this.hovered.value = at && hoveredAt(picture, at);
   }
 
-  /** Takes over what a picture shows, after it was painted or the pointer moved. */
+  /** Takes over what a picture shows after it was painted: what lies under the pointer may be another thing. */
+  painted(picture: TimelinePicture, cursor: number): void {
+    this.hover(picture, this.pointer.peek());
+    this.show(picture, cursor);
+  }
+
+  /** What the legend tells, after the pointer or the cursor moved. */
   show(picture: TimelinePicture, cursor: number): void {
     const { plot } = picture.layout;
     const x = plot.x + picture.axis.x(cursor + 0.5);

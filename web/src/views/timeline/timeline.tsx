@@ -62,7 +62,7 @@ function TimelineOf({ device }: { device: OpenDevice }) {
             describedBy="timeline-help"
             paint={(frame) => {
               picture.paint(frame, wishesOf(app, view));
-              view.show(picture, app.cursor.peek());
+              view.painted(picture, app.cursor.peek());
               return tiles.store.settled;
             }}
             touch={(frame) => picture.touch(frame, wishesOf(app, view), touchesOf(app, view, life.peek()))}
