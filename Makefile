@@ -1,9 +1,10 @@
 # One command each. `make help` lists them; every target works from a fresh clone.
 #
-# Needed: Go (see go.mod), a C compiler for the race detector, and for the tests of the Python
-# package Python 3.9, 3.12 and 3.13 (or those beside them that python/locks names). All else is
-# pinned in go.mod, tools/go.mod and python/locks, and fetched on first use: some 10 GB of
-# PyTorch into the user's cache.
+# Needed: Go (see go.mod), a C compiler for the race detector, for the tests of the Python package
+# Python 3.9, 3.12 and 3.13 (or those beside them that python/locks names), and for the viewer's
+# page Node 20.19 or later with npm. All else is pinned in go.mod, tools/go.mod, python/locks and
+# web/package-lock.json, and fetched on first use: some 10 GB of PyTorch into the user's cache,
+# and Chromium, where there is none, by apt-get.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -33,7 +34,7 @@ demo: build ## explain a recording of a real out-of-memory error
 	bin/ullage explain $(DEMO)
 
 .PHONY: test
-test: setup check unit python cross install-check accept ## all that must pass before a change goes in
+test: setup check unit python page cross install-check accept ## all that must pass before a change goes in
 
 .PHONY: check
 check: ## format, module files, vet, staticcheck
@@ -51,6 +52,11 @@ unit: ## the Go tests, with the race detector
 .PHONY: python
 python: ## the Python package's tests, with every Python that is found and three releases of torch
 	scripts/test-python
+
+.PHONY: page
+page: ## the viewer's page: format, types, its own tests, and in a browser
+	scripts/check-web
+	scripts/test-web
 
 .PHONY: wheel
 wheel: ## build the Python package into python/dist
