@@ -40,6 +40,7 @@ func (b blockRows) eachLive(s scope, f func(int, timeline.Life)) {
 
 func (b blockRows) each(s scope, n need, f func(*row)) {
 	var r row
+	n &^= needSize // a block's own size is not the event's
 	if s.isAt {
 		b.eachLive(s, func(i int, l timeline.Life) {
 			b.set(&r, i, l)

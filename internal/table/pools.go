@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
@@ -17,6 +18,14 @@ func (t *Tables) pools(what What) poolFinder {
 		return func(r *row) (snapshot.PoolID, bool) { return t.tl.Segments[r.id].Pool, true }
 	case Events:
 		return t.poolOfEvent
+	}
+	return t.blockPool()
+}
+
+// findBlockPool returns how to find the pools of blocks: not at all where there is only one.
+func (t *Tables) findBlockPool() poolFinder {
+	if all := t.allPools(); len(all) == 1 && t.tl.Replay.Odd == (timeline.Odd{}) {
+		return func(*row) (snapshot.PoolID, bool) { return all[0], true }
 	}
 	return func(r *row) (snapshot.PoolID, bool) { return t.poolAt(r.addr, r.from) }
 }

@@ -41,7 +41,6 @@ const (
 	needTime
 	needSize
 	needBlock
-	needAll need = 1<<iota - 1
 )
 
 // fromEvents are the columns of events that n asks for.

@@ -7,42 +7,55 @@ import (
 
 // makeOrder passes over the rows of a scope once, in parts side by side where there are many.
 func (t *Tables) makeOrder(what What, s scope, src source, tests []test, c *column) *order {
-	want := needSize
-	for i := range tests {
-		want |= tests[i].need
-	}
-	var key func(*row) int64
-	if c != nil {
-		want |= c.need
-		key = c.key(t)
-	}
+	want, key := t.wants(tests, c)
 	rows := src.count(s)
 	parts := t.split(what, s, rows)
-	makers := make([]orderMaker, len(parts))
-	var all []uint64 // keys, where it is known beforehand how many there are
-	if len(tests) == 0 && key != nil {
-		all = make([]uint64, rows)
-	}
-	rest := all
+	makers, keys := newMakers(src, parts, tests, key, rows)
 	var wg sync.WaitGroup
 	for i, part := range parts {
-		makers[i] = orderMaker{tests: tests, key: key, gapless: len(tests) == 0}
-		if all != nil {
-			n := src.count(part)
-			makers[i].keys, rest = rest[:0:n], rest[n:]
-		}
 		wg.Go(func() { src.each(part, want, makers[i].add) })
 	}
 	wg.Wait()
 	o := join(makers)
 	o.all = rows
 	if key != nil {
-		if all == nil {
-			all = keysOf(makers)
+		if keys == nil {
+			keys = keysOf(makers)
 		}
-		o.sort(all)
+		o.sort(keys)
 	}
 	return o
+}
+
+// wants returns what has to be known of rows to test and to order them, and their key, nil
+// where they stay as they stand.
+func (t *Tables) wants(tests []test, c *column) (want need, key func(*row) int64) {
+	want = needSize
+	for i := range tests {
+		want |= tests[i].need
+	}
+	if c == nil {
+		return want, nil
+	}
+	return want | c.need, c.key(t)
+}
+
+// newMakers makes what gathers the rows of each part. Where all rows match, it is known how
+// many keys there will be, and where each part's stand: then they are returned.
+func newMakers(src source, parts []scope, tests []test, key func(*row) int64, rows int) (makers []orderMaker, keys []uint64) {
+	makers = make([]orderMaker, len(parts))
+	if len(tests) == 0 && key != nil {
+		keys = make([]uint64, rows)
+	}
+	rest := keys
+	for i, part := range parts {
+		makers[i] = orderMaker{tests: tests, key: key, gapless: len(tests) == 0}
+		if keys != nil {
+			n := src.count(part)
+			makers[i].keys, rest = rest[:0:n], rest[n:]
+		}
+	}
+	return makers, keys
 }
 
 // sort puts the rows in the order of their keys.

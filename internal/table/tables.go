@@ -51,9 +51,11 @@ type Tables struct {
 	judgedTo  int             // event up to which sites were judged
 	rates     map[int]float64 // by line: bytes that it leaves behind a step
 
-	lives    func() *lives
-	segments func() *segmentIndex
-	moves    func() map[int]int // segment events: the segment that they bring or end
+	// Made on first use.
+	lives     func() *lives
+	segments  func() *segmentIndex
+	moves     func() map[int]int // segment events: the segment that they bring or end
+	blockPool func() poolFinder
 }
 
 // New prepares tables. It costs little: what needs a pass over the recording is made when
@@ -69,6 +71,7 @@ func New(in Input) *Tables {
 	t.lives = sync.OnceValue(func() *lives { return newLives(t.tl) })
 	t.segments = sync.OnceValue(func() *segmentIndex { return newSegmentIndex(t.tl.Segments) })
 	t.moves = sync.OnceValue(t.segmentMoves)
+	t.blockPool = sync.OnceValue(t.findBlockPool)
 	t.setGrowing()
 	return t
 }
