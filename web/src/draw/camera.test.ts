@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { between, clamp, framed, levelFor, pan, scaleOf, unscale, width, zoom } from "./camera.ts";
+import { clamp, framed, levelFor, pan, scaleOf, unscale, width, zoom } from "./camera.ts";
 
 const bounds = { from: 0, to: 1000, least: 10 };
 
@@ -51,15 +51,6 @@ test("pan moves by a share of the window and stops at the ends", () => {
 test("framed leaves a margin, and widens what is too narrow", () => {
   expect(framed({ from: 100, to: 200 }, bounds)).toEqual({ from: 90, to: 210 });
   expect(width(framed({ from: 500, to: 501 }, bounds))).toBe(10);
-});
-
-test("between begins and ends where it shall, and passes through even zooms", () => {
-  const a = { from: 0, to: 1000 };
-  const b = { from: 400, to: 410 };
-  expect(between(a, b, 0)).toEqual(a);
-  expect(between(a, b, 1).from).toBeCloseTo(400);
-  expect(width(between(a, b, 0.5))).toBeCloseTo(100);
-  expect(between({ from: 0, to: 10 }, { from: 20, to: 30 }, 0.5)).toEqual({ from: 10, to: 20 });
 });
 
 test("scaleOf and unscale undo each other", () => {

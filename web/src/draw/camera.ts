@@ -53,15 +53,6 @@ export function framed(span: Span, bounds: Bounds): Span {
   return clamp({ from: span.from - margin, to: span.to + margin }, bounds);
 }
 
-/** Part of the way from one span to another, in which zooming looks even: sizes move by their logarithm. */
-export function between(a: Span, b: Span, share: number): Span {
-  const size = width(a) * (width(b) / width(a)) ** share;
-  // The point that stays in place is where both spans have the same share; with equal widths it is at infinity.
-  const moved = width(b) === width(a) ? share : (size - width(a)) / (width(b) - width(a));
-  const from = a.from + (b.from - a.from) * moved;
-  return { from, to: from + size };
-}
-
 /** A straight map from a span to pixels and back. */
 export interface Scale {
   readonly span: Span;

@@ -10,6 +10,8 @@ export type Action =
   | "pan-right"
   | "pan-up"
   | "pan-down"
+  | "taller"
+  | "flatter"
   | "fit"
   | "previous"
   | "next"
@@ -66,7 +68,9 @@ export const hotkeys: readonly Hotkey[] = [
   hotkey("Move", "pan-right", "Move right", ["KeyD", "ArrowRight"], true),
   hotkey("Move", "pan-up", "Move up", ["ArrowUp"], true),
   hotkey("Move", "pan-down", "Move down", ["ArrowDown"], true),
-  hotkey("Move", "fit", "Show all", ["Digit0", "Numpad0", "KeyF"]),
+  hotkey("Move", "taller", "Zoom in vertically", ["KeyR"], true),
+  hotkey("Move", "flatter", "Zoom out vertically", ["KeyV"], true),
+  hotkey("Move", "fit", "Show what is marked or selected, then all", ["Digit0", "Numpad0", "KeyF"]),
   hotkey("Find", "step-back", "Previous event; with Shift the tenth before", ["Comma"], true),
   hotkey("Find", "step-forward", "Next event; with Shift the tenth after", ["Period"], true),
   hotkey("Find", "previous", "Previous event of the selected block or site", ["BracketLeft"]),

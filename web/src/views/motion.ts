@@ -1,9 +1,10 @@
 // Moves the window that timeline and map share, by keys, wheel and fingers.
 
-import { batch } from "@preact/signals";
 import { type Bounds, clamp, framed, pan, type Span, zoom } from "../draw/camera.ts";
 import { moved } from "../draw/eventaxis.ts";
-import type { App } from "../state/app.ts";
+import type { App, Press } from "../state/app.ts";
+import { same } from "../state/hash.ts";
+import type { Range } from "../state/viewer.ts";
 import { deviceTiles } from "../tiles/shared.ts";
 
 /** A press of a key pans by this share of the window, and zooms by this factor; with Shift by more. */
@@ -38,33 +39,30 @@ export function setRange(app: App, range: Span): void {
   app.range.value = clamp(range, { from: 0, to: Math.max(1, events), least: 6 });
 }
 
-/** Shows what is marked, else everything. */
-export function fit(app: App): void {
-  batch(() => {
-    const marked = app.marked.peek();
-    const whole = app.whole.peek();
-    const range = app.range.peek();
-    if (
-      marked &&
-      !(
-        range.from <= marked.from &&
-        range.to >= marked.to &&
-        range.to - range.from < 1.3 * (marked.to - marked.from)
-      )
-    ) {
-      frameEvents(app, marked.from, marked.to);
-    } else app.range.value = whole;
-  });
+/** Shows what is marked, else the life of what is selected; everything where neither is, or where it is shown already. */
+export function fit(app: App, life: Range | null = null): void {
+  const wanted = app.marked.peek() ?? life;
+  const before = app.range.peek();
+  if (wanted) frameEvents(app, wanted.from, wanted.to);
+  if (!wanted || same(before, app.range.peek())) app.range.value = app.whole.peek();
+}
+
+/** Share of the window by which a key moves it. */
+export function keyPan(fast: boolean): number {
+  return fast ? FAST.pan : STEP.pan;
+}
+
+/** Factor by which a key zooms. */
+export function keyZoom(fast: boolean): number {
+  return fast ? FAST.zoom : STEP.zoom;
 }
 
 /** The keys' meaning. share tells where the pointer is, as a share of the window. */
 export function motionActions(app: App, share: () => number) {
-  const by = (fast: boolean) => (fast ? FAST : STEP);
   return {
-    "zoom-in": ({ fast }: { fast: boolean }) => zoomBy(app, by(fast).zoom, share()),
-    "zoom-out": ({ fast }: { fast: boolean }) => zoomBy(app, 1 / by(fast).zoom, share()),
-    "pan-left": ({ fast }: { fast: boolean }) => panBy(app, -by(fast).pan),
-    "pan-right": ({ fast }: { fast: boolean }) => panBy(app, by(fast).pan),
-    fit: () => fit(app),
+    "zoom-in": ({ fast }: Press) => zoomBy(app, keyZoom(fast), share()),
+    "zoom-out": ({ fast }: Press) => zoomBy(app, 1 / keyZoom(fast), share()),
+    "pan-left": ({ fast }: Press) => panBy(app, -keyPan(fast)),
+    "pan-right": ({ fast }: Press) => panBy(app, keyPan(fast)),
   };
 }

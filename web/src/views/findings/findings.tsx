@@ -44,7 +44,7 @@ function FindingList({ findings, first }: { findings: readonly Finding[]; first:
     <ol class="finding-list">
       {findings.map((finding, index) => (
         <FindingCard
-          // biome-ignore lint/suspicious/noArrayIndexKey: a rule can apply twice
+          // A rule can apply twice
           key={index}
           finding={finding}
           open={app.finding.value === first + index || (app.finding.value === null && first + index === 0)}

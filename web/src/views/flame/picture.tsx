@@ -36,7 +36,7 @@ export function FlamePicture({ answer }: { answer: FlameAnswer }) {
   };
   return (
     <div ref={ref} class="flame-scroll">
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the arrows and Enter are keys of the page */}
+      {/* The arrows and Enter are keys of the page */}
       <div
         class="flame"
         style={{ height: `${Math.max(layout.depth * rowHeight, size.height)}px` }}

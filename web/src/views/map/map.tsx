@@ -12,8 +12,9 @@ import type { OpenDevice } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
 import { Legend } from "../legend.tsx";
-import { fit, motionActions } from "../motion.ts";
+import { fit, keyPan, keyZoom, motionActions } from "../motion.ts";
 import { useSelectedBlock } from "../selected.ts";
+import { middle } from "../timeline/layout.ts";
 import type { Hovered } from "./hover.ts";
 import { type Framed, MapPicture, type MapWishes } from "./picture.ts";
 import { type Fragments, fragmentsOf } from "./pins.ts";
@@ -49,10 +50,12 @@ function MapOf({ device }: { device: OpenDevice }) {
   });
   useActions({
     ...motionActions(app, () => shareOf(picture, state)),
-    "pan-up": ({ fast }) => state.panPlaces(picture, fast ? -0.5 : -0.12),
-    "pan-down": ({ fast }) => state.panPlaces(picture, fast ? 0.5 : 0.12),
+    "pan-up": ({ fast }) => state.panPlaces(picture, -keyPan(fast)),
+    "pan-down": ({ fast }) => state.panPlaces(picture, keyPan(fast)),
+    taller: ({ fast }) => state.zoomPlaces(picture, keyZoom(fast), heightOf(picture, state)),
+    flatter: ({ fast }) => state.zoomPlaces(picture, 1 / keyZoom(fast), heightOf(picture, state)),
     fit: () => {
-      fit(app);
+      fit(app, framedBlock(picture, selected.peek()));
       app.vertical.value = null;
     },
   });
@@ -88,8 +91,8 @@ function MapOf({ device }: { device: OpenDevice }) {
             <Note device={device} hovered={state.hovered} />
           </Float>
           <p id="map-help" class="heard">
-            W and S zoom in time, A and D move, the arrows up and down move along the addresses. The tables of
-            blocks and segments hold the same numbers.
+            W and S zoom in time, R and V along the addresses; A and D move in time, the arrows up and down
+            along the addresses. The tables of blocks and segments hold the same numbers.
           </p>
         </div>
       </div>
@@ -112,6 +115,13 @@ function shareOf(picture: MapPicture, state: MapState): number {
   const at = state.pointer.peek();
   const share = at ? (at.x - plot.x) / plot.width : 0.5;
   return share >= 0 && share <= 1 ? share : 0.5;
+}
+
+/** The pixel of the page about which keys zoom vertically: the pointer's, else the middle. */
+function heightOf(picture: MapPicture, state: MapState): number {
+  const { plot } = picture.layout;
+  const y = state.pointer.peek()?.y ?? middle(plot);
+  return y >= plot.y ? y : middle(plot);
 }
 
 function labelOf({ info }: OpenDevice): string {

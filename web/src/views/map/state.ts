@@ -36,12 +36,6 @@ export class MapState {
     this.set(picture, pan(picture.places.span, share, { ...picture.whole, least: LEAST_BYTES }));
   }
 
-  /** Shows places from and to, with a margin. */
-  framePlaces(picture: MapPicture, from: number, to: number): void {
-    const margin = Math.max((to - from) / 2, LEAST_BYTES);
-    this.set(picture, { from: from - margin, to: to + margin });
-  }
-
   private set(picture: MapPicture, span: Span): void {
     const { whole } = picture;
     const next = clamp(span, { ...whole, least: LEAST_BYTES });

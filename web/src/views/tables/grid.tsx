@@ -42,7 +42,7 @@ export function Grid({ query, head, failed }: GridProps) {
   const matching = found.answer?.matching ?? rows;
   useEffect(() => setRows(matching), [matching]);
   const key = JSON.stringify(query);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another query begins at its first row
+  // Another query begins at its first row.
   useEffect(() => {
     setTop(0);
     setCurrent(0);

@@ -93,7 +93,7 @@ export function useRows(query: TableQuery, first: number, end: number): Rows {
   const [error, setError] = useState<Error | null>(null);
   const base = app.path("");
   const key = chunkQuestion(query, 0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: key holds every part of the query
+  // key holds every part of the query.
   const chunks = useMemo(() => {
     setError(null);
     return new Chunks(

@@ -52,3 +52,8 @@ export function rowsOf(width: number, height: number, gutter: number, minimap: n
 export function inside(box: Box, { x, y }: { readonly x: number; readonly y: number }): boolean {
   return x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
 }
+
+/** The height of a box's middle. */
+export function middle({ y, height }: Box): number {
+  return y + height / 2;
+}

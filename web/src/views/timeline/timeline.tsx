@@ -10,9 +10,10 @@ import { useActions, useApp, usePicture } from "../../state/hooks.ts";
 import type { OpenDevice, Range } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
-import { motionActions } from "../motion.ts";
+import { fit, keyPan, keyZoom, motionActions } from "../motion.ts";
 import { useSelectedBlock } from "../selected.ts";
 import type { Hovered } from "./hover.ts";
+import { middle } from "./layout.ts";
 import { Legend } from "./legend.tsx";
 import { TimelinePicture, type Touches, type Wishes } from "./picture.ts";
 import { Pointing } from "./pointing.ts";
@@ -48,8 +49,14 @@ function TimelineOf({ device }: { device: OpenDevice }) {
   });
   useActions({
     ...motionActions(app, () => shareOf(picture, view)),
-    "pan-up": () => view.panBytes(picture, 0.15),
-    "pan-down": () => view.panBytes(picture, -0.15),
+    "pan-up": ({ fast }) => view.panBytes(picture, keyPan(fast)),
+    "pan-down": ({ fast }) => view.panBytes(picture, -keyPan(fast)),
+    taller: ({ fast }) => view.zoomBytes(picture, keyZoom(fast), middle(picture.layout.plot)),
+    flatter: ({ fast }) => view.zoomBytes(picture, 1 / keyZoom(fast), middle(picture.layout.plot)),
+    fit: () => {
+      fit(app, life.peek());
+      view.bytes.value = null;
+    },
   });
   usePicture({ name: "timeline", png: () => painter.current!.png(), svg: () => painter.current!.svg() });
   return (
@@ -73,8 +80,8 @@ function TimelineOf({ device }: { device: OpenDevice }) {
             <Note device={device} hovered={view.hovered} />
           </Float>
           <p id="timeline-help" class="heard">
-            W and S zoom, A and D move, comma and full stop step by event, P goes to the peak. The table of
-            events holds the same numbers.
+            W and S zoom, R and V zoom vertically, A and D move, comma and full stop step by event, P goes to
+            the peak. The table of events holds the same numbers.
           </p>
         </div>
         <LegendNow device={device} view={view} />
