@@ -103,7 +103,7 @@ export function Markdown({ text }: { text: string }) {
   return (
     <div class="markdown">
       {parseMarkdown(text).map((block, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the text is drawn once, as a whole
+        // the text is drawn once, as a whole
         <Block key={index} block={block} />
       ))}
     </div>
@@ -118,7 +118,7 @@ function Block({ block }: { block: BlockNode }) {
       return <p>{inline(block.text)}</p>;
     case "code":
       return (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+        // what scrolls must be reached by keyboard
         <pre tabIndex={0}>
           <code>{block.text}</code>
         </pre>
@@ -151,7 +151,7 @@ function Table({ head, rows }: { head: readonly string[]; rows: readonly string[
         {rows.map((row) => (
           <tr key={row.join("|")}>
             {row.map((cell, i) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a row may hold the same text twice
+              // a row may hold the same text twice
               <td key={i}>{inline(cell)}</td>
             ))}
           </tr>

@@ -1,7 +1,6 @@
 // The bottom line: the event under the cursor, when it was, what it did, and what is allocated and reserved after it.
 
-import { Clock } from "../draw/clock.ts";
-import type { Device } from "../source/api.ts";
+import type { ComponentChildren } from "preact";
 import { useApp } from "../state/hooks.ts";
 import { stepBy } from "../state/navigate.ts";
 import { stepOf } from "../state/time.ts";
@@ -28,26 +27,35 @@ export function Readout() {
       <Item name="event">
         {event < 0 ? "before the first" : `${formatCount(event)} of ${formatCount(info.events)}`}
       </Item>
-      {info.times && event >= 0 && <Item name="time">{timeOf(info, event)}</Item>}
+      {info.times && event >= 0 && (
+        <Item name="time">{typeof detail?.time_us === "number" ? formatDuration(detail.time_us) : "…"}</Item>
+      )}
       {step !== null && <Item name="step">{step}</Item>}
       {detail && <Item name="action">{detail.action.replaceAll("_", " ")}</Item>}
-      <Item name="allocated">{totals ? formatBytes(totals.allocated_bytes) : "…"}</Item>
-      <Item name="reserved">{totals ? formatBytes(totals.reserved_bytes) : "…"}</Item>
+      <Item name="allocated" wide>
+        {totals ? formatBytes(totals.allocated_bytes) : "…"}
+      </Item>
+      <Item name="reserved" wide>
+        {totals ? formatBytes(totals.reserved_bytes) : "…"}
+      </Item>
       <MarkedRange />
     </footer>
   );
 }
 
-function Item({ name, children }: { name: string; children: preact.ComponentChildren }) {
+interface ItemProps {
+  name: string;
+  /** Keeps its place while its value changes. */
+  wide?: boolean;
+  children: ComponentChildren;
+}
+
+function Item({ name, wide = false, children }: ItemProps) {
   return (
-    <span class="readout-item">
+    <span class={wide ? "readout-item wide" : "readout-item"}>
       <span class="quiet">{name}</span> {children}
     </span>
   );
-}
-
-function timeOf(info: Device, event: number): string {
-  return info.times ? formatDuration(Math.round(new Clock(info.times, info.events).us(event))) : "";
 }
 
 function MarkedRange() {

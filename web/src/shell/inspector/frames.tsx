@@ -50,7 +50,7 @@ export function Frames({ frames }: { frames: readonly AnyFrame[] }) {
       </div>
       <ol class="frames">
         {(all ? frames : short).map((frame, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a recursive call stands twice in a stack
+          // a recursive call stands twice in a stack
           <FrameRow key={index} frame={frame} />
         ))}
       </ol>

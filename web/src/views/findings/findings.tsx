@@ -59,8 +59,9 @@ function FindingList({ findings, first }: { findings: readonly Finding[]; first:
 
 /** What sets the ranks of a job apart. */
 function Ranks({ first }: { first: number }) {
-  const ranks = useApp().session.value?.ranks as RanksSummary | null | undefined;
-  if (!ranks) return null;
+  const session = useApp().session.value;
+  const ranks = session?.ranks as RanksSummary | null | undefined;
+  if (!ranks || (session?.recordings.length ?? 0) < 2) return null;
   return (
     <section>
       <h2>All ranks</h2>

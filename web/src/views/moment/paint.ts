@@ -67,7 +67,9 @@ export class MomentPaint {
     const words = [
       `${size} · pool ${first.pool} · stream ${first.stream}`,
       `${formatPlural(segments.length, "segment", "segments")}, ${formatBytes(whole)}`,
-      `${formatBytes(usage.free)} free (${formatShare(usage.free, whole)}), largest piece ${formatBytes(usage.largestFree)}`,
+      usage.free === 0
+        ? "full"
+        : `${formatBytes(usage.free)} free (${formatShare(usage.free, whole)}), largest piece ${formatBytes(usage.largestFree)}`,
     ];
     const { token } = this.colours;
     this.painter.text(
