@@ -130,13 +130,16 @@ func (v *view) run(ctx context.Context, args []string) error {
 // hundred answers.
 const servingGC = 40
 
-// load reads the files. It warns of each that cannot be shown; the error is that of the
-// first where none can.
+// load reads the files. It warns of each that cannot be shown; where none can, the first
+// one's error ends the command.
 func (v *view) load(ctx context.Context, server *viewer.Server, files int) error {
 	errs := server.Load(ctx)
 	debug.FreeOSMemory() // reading needs up to twice what is kept of it
-	if len(errs) == files || ctx.Err() != nil {
-		return errors.Join(errs...)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(errs) == files:
+		return errs[0]
 	}
 	for _, err := range errs {
 		v.app.Warn("%v", err)

@@ -34,7 +34,7 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", never)
 	out := http.NewResponseController(w)
 	for {
-		_, changed := s.session.next()
+		changed := s.session.next()
 		if s.sendSession(w, out) != nil {
 			return
 		}
@@ -50,7 +50,7 @@ func (s *Server) sendSession(w http.ResponseWriter, out *http.ResponseController
 	if err != nil {
 		return err
 	}
-	if err := out.SetWriteDeadline(s.cfg.Now().Add(writeTimeout)); err != nil {
+	if err := out.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(w, "event: session\ndata: %s\n", body); err != nil { // body ends in a line end

@@ -49,7 +49,7 @@ func (s *Server) routes() *http.ServeMux {
 	}
 	for path, answer := range sessionAnswers() {
 		mux.HandleFunc(api+path, func(w http.ResponseWriter, r *http.Request) {
-			s.reply(w, r, private, func(q *query) (any, error) { return answer(s.session, q) })
+			s.reply(w, r, never, func(q *query) (any, error) { return answer(s.session, q) })
 		})
 	}
 	mux.HandleFunc(api+"session", func(w http.ResponseWriter, r *http.Request) {

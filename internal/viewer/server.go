@@ -83,7 +83,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
 		cancel() // ends the connections that wait for changes, which nothing else does
-		last, end := context.WithTimeout(connectionsEnd(ctx), time.Second)
+		last, end := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer end()
 		if server.Shutdown(last) != nil {
 			server.Close()
@@ -100,6 +100,3 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	return err
 }
-
-// connectionsEnd is a context for what still has to be done when ctx has ended.
-func connectionsEnd(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }

@@ -63,7 +63,6 @@ type session struct {
 	recordings []*recording
 	byID       map[string]*recording
 	ranks      *report.RanksJSON // nil until all are read
-	version    int               // counts changes
 	changed    chan struct{}     // closed at the next change
 }
 
@@ -135,20 +134,19 @@ func (s *session) compareRanks() {
 }
 
 // change makes a change and tells those who wait for one.
-func (s *session) change(make_ func()) {
+func (s *session) change(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	make_()
-	s.version++
+	do()
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// next returns the number of changes so far, and what is closed at the next one.
-func (s *session) next() (version int, changed <-chan struct{}) {
+// next returns what is closed at the next change.
+func (s *session) next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.version, s.changed
+	return s.changed
 }
 
 // failures returns why files cannot be shown, in their order.
