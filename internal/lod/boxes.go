@@ -2,6 +2,7 @@ package lod
 
 import (
 	"math/bits"
+	"slices"
 	"sort"
 
 	"github.com/ullage-dev/ullage/internal/timeline"
@@ -58,42 +59,54 @@ const (
 
 func classOf(n int64) int { return bits.Len64(uint64(n)) }
 
-// boxIndex holds the numbers of boxes by class of length and class of size, within a
-// class in the order of their starts. Boxes that are large enough to be seen are in a
-// few classes, and a box that meets a range starts at most its length before it: so
-// that a query looks at few that are not part of the answer.
+// boxIndex holds the numbers of boxes by class of length, class of size and slab, in
+// which they are in the order of their starts; a slab is a 64th of the places. Boxes that
+// are large enough to be seen are in a few classes, and a box that meets a range starts
+// at most its length before it: so that a query looks at few that are not part of the
+// answer.
 type boxIndex struct {
 	boxes
-	byClass [lengthClasses][sizeClasses][]uint32
+	slabBits int
+	first    []uint32 // by list: where its ids begin; one more at the end
+	ids      []uint32
 }
 
-func newBoxIndex(s boxes) *boxIndex {
-	x := &boxIndex{boxes: s}
-	var n [lengthClasses][sizeClasses]int
-	total := 0
-	x.each(func(_ uint32, length, size int) {
-		n[length][size]++
-		total++
-	})
-	all := make([]uint32, 0, total)
-	for i := range n {
-		for j, k := range n[i] {
-			x.byClass[i][j] = all[len(all) : len(all) : len(all)+k]
-			all = all[:len(all)+k]
-		}
+const slabs = 64
+
+func newBoxIndex(s boxes, units int64) *boxIndex {
+	x := &boxIndex{boxes: s, first: make([]uint32, lengthClasses*sizeClasses*slabs+1)}
+	for units>>x.slabBits >= slabs {
+		x.slabBits++
 	}
-	x.each(func(id uint32, length, size int) {
-		x.byClass[length][size] = append(x.byClass[length][size], id)
+	x.each(func(_ uint32, b box) { x.first[x.list(b)+1]++ })
+	for i := range x.first[1:] {
+		x.first[i+1] += x.first[i]
+	}
+	x.ids = make([]uint32, x.first[len(x.first)-1])
+	next := slices.Clone(x.first)
+	x.each(func(id uint32, b box) {
+		k := x.list(b)
+		x.ids[next[k]] = id
+		next[k]++
 	})
 	return x
 }
 
+// list returns which list a box is in.
+func (x *boxIndex) list(b box) int {
+	return listOf(b.length(), classOf(b.size), int(b.place>>x.slabBits))
+}
+
+func listOf(length, size, slab int) int { return (length*sizeClasses+size)*slabs + slab }
+
+// length returns the class of a box's length.
+func (b box) length() int { return classOf(int64(b.end - b.start)) }
+
 // each calls f for every box that covers anything.
-func (x *boxIndex) each(f func(id uint32, length, size int)) {
+func (x *boxIndex) each(f func(id uint32, b box)) {
 	for i := range x.len() {
-		b := x.box(uint32(i))
-		if b.end > b.start && b.size > 0 {
-			f(uint32(i), classOf(int64(b.end-b.start)), classOf(b.size))
+		if b := x.box(uint32(i)); b.end > b.start && b.size > 0 {
+			f(uint32(i), b)
 		}
 	}
 }
@@ -110,7 +123,17 @@ func (v view) meets(b box) bool {
 
 // class calls f for the boxes of one class that meet v.
 func (x *boxIndex) class(length, size int, v view, f func(id uint32, b box)) {
-	ids := x.byClass[length][size]
+	lowest := max(v.low-1<<size+2, 0) // the highest of the class is 2^size-1 units
+	for slab := int(lowest >> x.slabBits); slab <= int((v.high-1)>>x.slabBits); slab++ {
+		k := listOf(length, size, slab)
+		if ids := x.ids[x.first[k]:x.first[k+1]]; len(ids) > 0 {
+			x.inList(ids, length, v, f)
+		}
+	}
+}
+
+// inList calls f for the boxes of a list that meet v.
+func (x *boxIndex) inList(ids []uint32, length int, v view, f func(id uint32, b box)) {
 	earliest := v.from - 1<<length + 2 // the longest of the class lasts 2^length-1 events
 	k := sort.Search(len(ids), func(k int) bool { return x.box(ids[k]).start >= earliest })
 	for _, id := range ids[k:] {

@@ -21,8 +21,8 @@ type Device struct {
 	lost  []uint32 // blocks that ended with their segment
 }
 
-// New makes the structures of a replayed device. It takes about 150 ns an event, on
-// two cores where there are two.
+// New makes the structures of a replayed device. It takes about 120 ns an event of
+// processor time, on as many cores as there are.
 func New(tl *timeline.Timeline) *Device {
 	d := &Device{TL: tl, Events: tl.Dev.Events.Len()}
 	var wg sync.WaitGroup
@@ -35,7 +35,8 @@ func New(tl *timeline.Timeline) *Device {
 		var places []uint32
 		d.Lanes, places = layOut(tl)
 		d.Blocks = newMap(blockBoxes{tl, d.Lanes, places, d.Events}, d)
-		d.Blocks.smudges = newSmudges(d.Blocks, tileSmudges)
+		wg.Go(func() { d.Blocks.smudges = newSmudges(d.Blocks, tileSmudges) })
+		wg.Go(func() { d.Blocks.grids = newGrids(d.Blocks) })
 		d.lost = findLost(tl)
 		d.Segments = newMap(segmentBoxes{tl, d.Lanes, d.Events}, d)
 	})

@@ -10,7 +10,7 @@
 //
 // Everything is made once from a timeline.Timeline, which stays the place where lives
 // and sizes of blocks are kept: the structures here hold numbers of blocks, in the
-// order that their question needs, and sums along the way. That is 8 to 11 bytes an event
+// order that their question needs, and sums along the way. That is 11 to 13 bytes an event
 // for what every recording has, and 4 more for each Grouping.
 //
 // A Device is immutable and safe for concurrent use. Nothing here does I/O, and no

@@ -9,12 +9,13 @@ import (
 type Map struct {
 	index   *boxIndex
 	smudges []smudges // of rising levels; none for segments
+	grids   []grid    // of rising levels
 	events  int
 	units   int64
 }
 
 func newMap(s boxes, d *Device) *Map {
-	return &Map{index: newBoxIndex(s), events: d.Events, units: int64(d.Lanes.Size)}
+	return &Map{index: newBoxIndex(s, int64(d.Lanes.Size)), events: d.Events, units: int64(d.Lanes.Size)}
 }
 
 // MapView is what a map shows: buckets of events along x, of units along y.
@@ -32,6 +33,8 @@ type Rect struct {
 	Start, End  int // events; held in [Start, End), and End is Device.Events where it is held at the end
 	Place, Size int64
 }
+
+func (q Rect) box() box { return box{q.Start, q.End, q.Place, q.Size} }
 
 // MapPicture is the answer to a MapView. What Rects has not, Density shows.
 type MapPicture struct {
@@ -56,9 +59,18 @@ func (m *Map) Picture(v MapView) (*MapPicture, bool) {
 	see := view{int(x.From()), int(min(x.To(), int64(m.events))), y.From(), min(y.To(), m.units)}
 	p := &MapPicture{X: x, Y: y, MinX: x.Level, MinY: y.Level}
 	r := newRaster(see, x.Level+cellBits, y.Level+cellBits)
-	m.addSmall(r, p)
 	p.Rects = m.rects(see, p.MinX, p.MinY)
-	p.thin(r, cmp.Or(max(v.Limit, 0), defaultRects))
+	limit := cmp.Or(max(v.Limit, 0), defaultRects)
+	if g := m.gridFor(x.Level, y.Level); g != nil {
+		g.add(r)
+		p.thin(limit, func(Rect) {})
+		for _, q := range p.Rects {
+			r.add(q.box(), -1)
+		}
+	} else {
+		m.addSmall(r, p)
+		p.thin(limit, func(q Rect) { r.add(q.box(), 1) })
+	}
 	slices.SortFunc(p.Rects, func(a, b Rect) int { return cmp.Compare(a.ID, b.ID) })
 	p.CellsX, p.CellsY, p.Density = r.nx, r.ny, r.shares()
 	return p, true
@@ -76,15 +88,15 @@ func (m *Map) rects(see view, minX, minY int) (rects []Rect) {
 	return rects
 }
 
-// thin moves the smallest rectangles to the raster until the limit is kept.
-func (p *MapPicture) thin(r *raster, limit int) {
+// thin drops the smallest rectangles until the limit is kept.
+func (p *MapPicture) thin(limit int, drop func(Rect)) {
 	for len(p.Rects) > limit {
 		p.MinX++
 		p.MinY++
 		p.Rects = slices.DeleteFunc(p.Rects, func(q Rect) bool {
 			small := q.End-q.Start < 1<<p.MinX || q.Size < 1<<p.MinY
 			if small {
-				r.add(box{q.Start, q.End, q.Place, q.Size})
+				drop(q)
 			}
 			return small
 		})
@@ -105,7 +117,7 @@ func (m *Map) addSmall(r *raster, p *MapPicture) {
 			top = min(p.MinY+1, sizeClasses)
 		}
 		for size := range top {
-			m.index.class(length, size, r.view, func(_ uint32, b box) { r.add(b) })
+			m.index.class(length, size, r.view, func(_ uint32, b box) { r.add(b, 1) })
 		}
 	}
 }

@@ -134,15 +134,15 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// TestMapFromSmudges: the raster of a long recording, most of which comes from smudges,
-// is that of its blocks.
-func TestMapFromSmudges(t *testing.T) {
+// TestMapFromAfar: the raster of a long recording, most of which comes from smudges or
+// from a grid, is that of its blocks.
+func TestMapFromAfar(t *testing.T) {
 	s := newScene(11, true)
 	s.run(20_000)
 	d := New(s.build(0))
 	d.Blocks.smudges = newSmudges(d.Blocks, 1<<30)
-	if n := len(d.Blocks.smudges); n != 3 {
-		t.Fatalf("%d levels of smudges", n)
+	if n, g := len(d.Blocks.smudges), d.Blocks.grids; n != 3 || len(g) != 2 || g[0].bits > 7 || d.Blocks.gridFor(13, 11) != &g[0] || d.Blocks.gridFor(12, g[0].bits-1) != nil {
+		t.Fatalf("%d levels of smudges, grids of %d levels", n, len(g))
 	}
 	for _, level := range []int{9, 10, 11, 12, 13, 14} {
 		for _, y := range []int{2, 7, 11} {

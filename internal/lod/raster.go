@@ -57,11 +57,11 @@ func (p *profile) put(cell, amount int64) {
 	p.n++
 }
 
-// add adds a box, cut to the view.
-func (r *raster) add(b box) {
+// add adds a box, cut to the view, so many times: -1 takes away one that was added.
+func (r *raster) add(b box, times float64) {
 	from, to := max(b.start, r.from)-r.from, min(b.end, r.to)-r.from
 	if y, ok := r.profileY(b.place, b.place+b.size); ok && from < to {
-		r.put(profileOf(int64(from), int64(to), r.cellX), y, 1)
+		r.put(profileOf(int64(from), int64(to), r.cellX), y, times)
 	}
 }
 
@@ -115,13 +115,12 @@ func (r *raster) put(x, y profile, weight float64) {
 // and above what rounding leaves where blurred ones cancel.
 const leastAmount = 1.0 / 16
 
-// shares returns what is held of each cell, 0 to 1, cells of a row one after the
-// other; they may be cut short by the view.
-func (r *raster) shares() []float32 {
+// amounts returns what is held of each cell, cells of a row one after the other. The
+// raster is used up.
+func (r *raster) amounts() []float64 {
 	w := r.nx + 1
-	out := make([]float32, r.nx*r.ny)
+	out := make([]float64, r.nx*r.ny)
 	for y := range r.ny {
-		height := min(1<<r.cellY, r.high-r.low-int64(y)<<r.cellY)
 		var runX, run float64
 		for x := range r.nx {
 			at := y*w + x
@@ -131,11 +130,23 @@ func (r *raster) shares() []float32 {
 			}
 			runX += r.stepX[at]
 			run += r.step[at]
-			width := min(1<<r.cellX, r.to-r.from-x<<r.cellX)
 			if sum := r.points[at] + runX + r.stepY[at] + run; sum >= leastAmount {
-				out[y*r.nx+x] = float32(min(sum/(float64(width)*float64(height)), 1))
+				out[y*r.nx+x] = sum
 			}
 		}
+	}
+	return out
+}
+
+// shares returns the share of each cell that is held, 0 to 1. Cells may be cut short by
+// the view.
+func (r *raster) shares() []float32 {
+	out := make([]float32, r.nx*r.ny)
+	for i, amount := range r.amounts() {
+		x, y := i%r.nx, int64(i/r.nx)
+		width := min(1<<r.cellX, r.to-r.from-x<<r.cellX)
+		height := min(1<<r.cellY, r.high-r.low-y<<r.cellY)
+		out[i] = float32(min(amount/(float64(width)*float64(height)), 1))
 	}
 	return out
 }

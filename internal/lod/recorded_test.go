@@ -77,7 +77,7 @@ func checkRecorded(t *testing.T, d *Device) {
 // rectangle, and from so far that one tile holds it.
 func checkRecordedMap(t *testing.T, d *Device) {
 	visible := 0
-	d.Blocks.index.each(func(uint32, int, int) { visible++ })
+	d.Blocks.index.each(func(uint32, box) { visible++ })
 	n := 0
 	see := view{0, d.Events, 0, int64(d.Lanes.Size)}
 	for range d.Blocks.rects(see, 0, 0) {

@@ -41,7 +41,7 @@ func (v smudge) key() uint64 { return uint64(v.place)<<32 | uint64(v.size) }
 // a tile.
 func newSmudges(m *Map, inTile int) (all []smudges) {
 	length := make([]uint8, m.index.len()) // class of each block; 0 for none
-	m.index.each(func(id uint32, l, _ int) { length[id] = uint8(l) })
+	m.index.each(func(id uint32, b box) { length[id] = uint8(b.length()) })
 	var below *smudges
 	least := 0
 	for level := leastSmudgeLevel; m.events>>level > 0; level += smudgeSteps {
