@@ -96,14 +96,17 @@ func planEfficientBackward(c *call) {
 
 // efficientWorkspace: for each block of query rows a tile of the query's gradient in float32
 // with a few counters; heads wider than 128 keep the keys' and values' gradients there
-// too (kernel_backward.h). The sizes are those measured, of widths from 32 to 128 to
-// the byte.
+// too, unless these are of float32 themselves (kernel_backward.h). The sizes are those
+// measured, of widths from 32 to 128 to the byte.
 func (h *heads) efficientWorkspace() int64 {
 	rows, counters := int64(128), int64(32)
 	var keys int64
 	switch {
 	case h.width > 128:
-		rows, keys = 64, 6*64*roundUp(h.width, 128)*4
+		rows = 64
+		if h.element < 4 {
+			keys = 6 * 64 * roundUp(h.width, 128) * 4
+		}
 	case h.width > 64 && h.element == 4:
 		rows, counters = 64, 16
 	case h.width > 64:

@@ -8,7 +8,6 @@ package fit
 const (
 	sortFunction      = "at::cuda::cub::radix_sort_pairs"
 	embeddingFunction = "at::native::embedding_dense_backward_cuda"
-	scanBytes         = 1279 // temporary storage of a scan or of unique, for up to 30,000 elements
 	radixLeast        = 4096 // up to here a row is sorted within one block
 )
 
@@ -20,8 +19,31 @@ var sortRecipes = map[string]recipe{
 	"_unique2": planUnique, "unique_consecutive": planUnique, "unique_dim": planUnique,
 }
 
+// A scan keeps a state of 16 bytes for each tile beside a fixed part: of unique's selection,
+// and of the two that embedding's backward pass makes, over indices and over the rows that
+// they name. The tiles are those that agree with all measured sizes.
+func selectBytes(n int64) int64  { return scanBytes(768, n, 8192) }
+func indexBytes(n int64) int64   { return scanBytes(1024, n, 4608) }
+func segmentBytes(n int64) int64 { return scanBytes(1024, n, 896) }
+
+func scanBytes(fixed, n, tile int64) int64 { return roundUp(fixed+16*ceilDiv(n, tile), 256) - 1 }
+
 // radixTiles are the elements of a tile, by the bytes of a key.
 var radixTiles = map[int64]int64{8: 4608, 4: 5376, 2: 5632, 1: 5632}
+
+// Keys alone, of 8 bytes, are sorted in larger tiles, and few of them within one block.
+const (
+	keysTile  = 5760
+	keysLeast = 2048 // of 1000 it was seen, of 4000 not
+)
+
+// radixKeysBytes is the temporary storage of a sort of n keys without values.
+func radixKeysBytes(n, key int64) int64 {
+	if n <= keysLeast {
+		return 1
+	}
+	return roundUp(key*n, 256) + ceilDiv(n, keysTile)*1024 + key*2048 + 511
+}
 
 // radixBytes is the temporary storage of a sort of n keys with values of 8 bytes.
 func radixBytes(n, key int64) int64 {
@@ -75,6 +97,7 @@ func planIndexPut(c *call) {
 	c.p.drop(linear[4], linear[3], linear[2], linear[1])
 }
 
+// planUnique sorts keys with their places; keys alone where no inverse and no counts are wanted.
 func planUnique(c *call) {
 	in := c.s.first("self")
 	if in == nil {
@@ -82,6 +105,15 @@ func planUnique(c *call) {
 	}
 	n := in.Numel()
 	const fn = "at::native::unique_cuda"
+	if baseName(c.s.Op) == "_unique2" && !c.s.flag("return_inverse") && !c.s.flag("return_counts") {
+		sorted := c.p.need(Sorting, fn, in.Bytes())
+		c.p.brief(Sorting, sortFunction, radixKeysBytes(n, in.Element()))
+		c.p.rest()
+		count := c.p.need(Sorting, fn, 8)
+		c.p.brief(Sorting, fn, selectBytes(n))
+		c.p.drop(count, sorted)
+		return
+	}
 	order, sorted := c.p.need(Sorting, fn, 8*n), c.p.need(Sorting, fn, in.Bytes())
 	c.p.brief(Sorting, sortFunction, radixBytes(n, in.Element()))
 	c.p.rest()
@@ -119,10 +151,10 @@ func planEmbeddingBackward(c *call) {
 func (c *call) embeddingSums(n, segments int64, grad *Tensor) {
 	offsets, count := c.p.need(Sorting, embeddingFunction, 8*n), c.p.need(Sorting, embeddingFunction, 8)
 	keys := c.p.need(Sorting, embeddingFunction, 8*n)
-	c.p.brief(Sorting, embeddingFunction, scanBytes)
+	c.p.brief(Sorting, embeddingFunction, indexBytes(n))
 	c.p.drop(keys)
 	parts, partOffsets := c.p.need(Sorting, embeddingFunction, 8*segments), c.p.need(Sorting, embeddingFunction, 8*segments)
-	c.p.brief(Sorting, embeddingFunction, scanBytes)
+	c.p.brief(Sorting, embeddingFunction, segmentBytes(segments))
 	partCount := c.p.need(Sorting, embeddingFunction, 8)
 	total := n/10 + segments
 	part := c.p.need(Sorting, embeddingFunction, 8*total)
