@@ -68,7 +68,9 @@ function leave(event: KeyboardEvent, draft: string, setDraft: (draft: string) =>
 function Result({ draft, asked }: { draft: string; asked: string }) {
   const app = useApp();
   const what = app.view.value === "tables" ? app.table.value : "blocks";
-  const path = asked === "" ? null : app.path(question(`table/${what}`, { count: 1, q: asked }));
+  const atCursor = app.view.value === "moment" || (app.view.value === "tables" && app.live.value);
+  const event = atCursor && what !== "events" ? app.cursor.value : null;
+  const path = asked === "" ? null : app.path(question(`table/${what}`, { count: 1, event, q: asked }));
   const { value, error } = useAnswer<TableAnswer>(path);
   if (draft.trim() === "") return <QueryHelp />;
   if (error)
@@ -114,6 +116,7 @@ const queryWords: readonly (readonly [word: string, meaning: string])[] = [
   ["stream: pool: addr:0x7f…", "where it lies"],
   ["action:oom", "of events"],
   ["leak:", "blocks of sites that grow"],
+  ["pin:", "blocks that pin free memory, at the cursor"],
   ["-word", "all without it"],
   ["word", "in the stack"],
 ];

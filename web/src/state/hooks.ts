@@ -2,6 +2,7 @@
 
 import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { AnswerError, type Source } from "../source/source.ts";
 import type { App, Picture, Press } from "./app.ts";
 import type { Action } from "./keys.ts";
 
@@ -20,9 +21,26 @@ export interface Answer<T> {
   loading: boolean;
 }
 
+/** What is still being worked on is asked for again after this. */
+const againMilliseconds = 1000;
+const stillWorking = 409;
+
+/** Asks until what is still being read or computed is there. */
+async function askUntilThere<T>(source: Source, path: string, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await source.json<T>(path, signal);
+    } catch (error) {
+      if (!(error instanceof AnswerError) || error.status !== stillWorking) throw error;
+      await new Promise((done) => setTimeout(done, againMilliseconds));
+      signal.throwIfAborted();
+    }
+  }
+}
+
 /** Asks for path, and again whenever it changes; null asks nothing. Values stay on screen until the next has come. */
 export function useAnswer<T>(path: string | null): Answer<T> {
-  const app = useApp();
+  const { source } = useApp();
   const [answer, setAnswer] = useState<Answer<T>>({ value: null, error: null, loading: path !== null });
   useEffect(() => {
     if (path === null) {
@@ -31,12 +49,12 @@ export function useAnswer<T>(path: string | null): Answer<T> {
     }
     const abort = new AbortController();
     setAnswer((before) => ({ ...before, loading: true }));
-    app.source.json<T>(path, abort.signal).then(
+    askUntilThere<T>(source, path, abort.signal).then(
       (value) => abort.signal.aborted || setAnswer({ value, error: null, loading: false }),
       (error: Error) => abort.signal.aborted || setAnswer((before) => ({ ...before, error, loading: false })),
     );
     return () => abort.abort();
-  }, [app, path]);
+  }, [source, path]);
   return answer;
 }
 

@@ -2,7 +2,7 @@
 
 import type { App } from "./app.ts";
 import { question } from "./question.ts";
-import type { Selection } from "./viewer.ts";
+import type { TableAnswer } from "./types.ts";
 
 export type Direction = "next" | "prev";
 
@@ -11,24 +11,26 @@ export function stepBy(app: App, events: number): void {
   app.goTo(app.cursor.peek() + events);
 }
 
-/** What `next` looks for, given what is selected. */
-export function neighbourOf(selection: Selection | null): Record<string, string | number> {
+type Sought = Record<string, string | number>;
+
+/** What `next` looks for, given what is selected. A site is named to it by any block of it. */
+async function neighboursOf(app: App): Promise<Sought> {
+  const selection = app.selection.peek();
   if (selection?.kind === "block") return { of: "block", block: selection.block };
-  if (selection?.kind === "site") return { of: "site", site: selection.site };
-  return { of: "step" };
+  if (selection?.kind !== "site") return { of: "step" };
+  const path = app.path(question("table/blocks", { count: 1, q: `site:${selection.site}` }));
+  const block = path && (await app.source.json<TableAnswer>(path)).data[0]?.[0];
+  return typeof block === "number" ? { of: "site", block } : { of: "step" };
 }
 
 /** Goes to the next or previous event of the selected block or site, else to the next step. */
-export async function jump(
-  app: App,
-  dir: Direction,
-  of: Record<string, string | number> = neighbourOf(app.selection.peek()),
-): Promise<void> {
-  const path = app.path(question("next", { event: app.cursor.peek(), dir, ...of }));
-  if (path === null) return;
-  const what = names[String(of.of)] ?? "event";
+export async function jump(app: App, dir: Direction, of?: Sought): Promise<void> {
   try {
+    const sought = of ?? (await neighboursOf(app));
+    const path = app.path(question("next", { event: app.cursor.peek(), dir, ...sought }));
+    if (path === null) return;
     const { event } = await app.source.json<{ event: number | null }>(path);
+    const what = names[String(sought.of)] ?? "event";
     if (event === null) app.say(`no ${dir === "next" ? "further" : "earlier"} ${what}`);
     else app.goTo(event);
   } catch (error) {

@@ -78,11 +78,14 @@ export interface BlockDetail {
   life_us: number | null;
   category: string;
   confidence: string;
+  /** What tells the category. */
+  why: string;
   site: string;
   site_id: number;
   module: string;
+  op: string;
   step: number | null;
-  segment_address: string;
+  segment_address: string | null;
   frames: Frame[];
   held_by: string[];
 }
@@ -163,12 +166,19 @@ export interface TuneRow {
 
 export interface TuneAnswer {
   rows: TuneRow[];
+  /** 0 from where memory ran out on. */
   curves: { conf: string; reserved: number[] }[];
   events: number[];
+  /** The least of what bounds reserved memory. */
+  room_bytes: number | null;
+  /** Why nothing could be replayed. */
+  cannot: string | null;
 }
 
 export interface CompareSite {
   site: string;
+  /** What it was called before, where its line has moved; else "". */
+  before_site: string;
   before_bytes: number;
   after_bytes: number;
   change_bytes: number;
@@ -176,8 +186,11 @@ export interface CompareSite {
 }
 
 export interface CompareAnswer {
-  totals: { before: CompareTotals; after: CompareTotals } & Record<string, unknown>;
+  totals: { before: CompareTotals; after: CompareTotals };
+  settings: { name: string; before: string; after: string }[];
   sites: CompareSite[];
+  /** Sites that hold as much as before. */
+  same: number;
   categories: { category: string; before_bytes: number; after_bytes: number }[];
 }
 

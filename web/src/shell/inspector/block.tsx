@@ -14,6 +14,7 @@ export function BlockDetails({ block }: { block: number }) {
   const { value, error } = useAnswer<BlockDetail>(app.path(`block/${block}`));
   if (error) return <Failure what="The block" error={error} />;
   if (!value) return <Loading what="Reading the block" />;
+  const segment = value.segment_address;
   return (
     <>
       <dl class="facts">
@@ -31,9 +32,11 @@ export function BlockDetails({ block }: { block: number }) {
         <Button onClick={() => (app.selection.value = { kind: "site", site: value.site_id })}>
           its site
         </Button>
-        <Button onClick={() => (app.selection.value = { kind: "segment", address: value.segment_address })}>
-          its segment
-        </Button>
+        {segment !== null && (
+          <Button onClick={() => (app.selection.value = { kind: "segment", address: segment })}>
+            its segment
+          </Button>
+        )}
       </div>
       <HeldBy holders={value.held_by} />
       <Frames frames={value.frames} />
@@ -87,8 +90,13 @@ function Origin({ block }: { block: BlockDetail }) {
   return (
     <>
       <Fact name="category">
-        {block.category} <span class="quiet">confidence {block.confidence}</span>
+        {block.category}{" "}
+        <span class="quiet">
+          {block.why}, confidence {block.confidence}
+        </span>
       </Fact>
+      <Fact name="site">{block.site}</Fact>
+      {block.op && <Fact name="operator">{block.op}</Fact>}
       {block.module && <Fact name="module">{block.module}</Fact>}
       {block.step !== null && <Fact name="step">{block.step}</Fact>}
     </>

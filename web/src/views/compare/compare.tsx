@@ -8,7 +8,13 @@ import type { Choice } from "../../state/app.ts";
 import { useAnswer, useApp } from "../../state/hooks.ts";
 import { question } from "../../state/question.ts";
 import type { CompareAnswer } from "../../state/types.ts";
-import { formatBytes, formatBytesDelta, formatCount, formatDuration } from "../../units/units.ts";
+import {
+  formatBytes,
+  formatBytesDelta,
+  formatCount,
+  formatDuration,
+  formatPlural,
+} from "../../units/units.ts";
 import { type Counters, useCounters } from "./counters.ts";
 import { DiffTable } from "./diff.tsx";
 import { deviceKey as key, otherChoice } from "./other.ts";
@@ -100,9 +106,11 @@ function lastOf(values: ArrayLike<number>): number {
   return values[values.length - 1] ?? 0;
 }
 
-function Difference({ a, b }: { a: Choice; b: Choice }) {
+function Difference({ a: first, b: second }: { a: Choice; b: Choice }) {
   const app = useApp();
-  const { value, error } = useAnswer<CompareAnswer>(question("compare", { a: key(a.ref), b: key(b.ref) }));
+  const { value, error } = useAnswer<CompareAnswer>(
+    question("compare", { a: key(first.ref), b: key(second.ref) }),
+  );
   if (error) return <Failure what="The difference" error={error} />;
   if (!value) return <Loading what="Comparing" />;
   const { before, after } = value.totals;
@@ -128,13 +136,21 @@ function Difference({ a, b }: { a: Choice; b: Choice }) {
       <DiffTable
         title="allocation site"
         rows={value.sites.map((site) => ({
-          name: site.site,
+          name: site.before_site ? `${site.site} (before: ${site.before_site})` : site.site,
           before: site.before_bytes,
           after: site.after_bytes,
           change: site.change,
         }))}
         query={app.query.value}
       />
+      {value.same > 0 && (
+        <p class="quiet">{formatPlural(value.same, "site holds", "sites hold")} as much in both.</p>
+      )}
+      {value.settings.map(({ name, before: a, after: b }) => (
+        <p key={name}>
+          The allocator's <code>{name}</code> is {a} in A and {b} in B.
+        </p>
+      ))}
     </section>
   );
 }

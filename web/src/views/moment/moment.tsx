@@ -1,7 +1,7 @@
 // Moment view: every segment and block at the cursor's event, to scale.
 
 import { useSettled } from "../../shell/cursor.ts";
-import { Blank, Button, Failure, Loading, Menu } from "../../shell/ui.tsx";
+import { Blank, Button, Failure, Loading, Menu, Tick } from "../../shell/ui.tsx";
 import type { GroupBy } from "../../source/api.ts";
 import { useAnswer, useApp } from "../../state/hooks.ts";
 import { goToPeak, jump, stepBy } from "../../state/navigate.ts";
@@ -13,6 +13,9 @@ import { Legend } from "../legend.tsx";
 import { sumUsage, usageOf } from "./layout.ts";
 import { MomentList } from "./list.tsx";
 import { MomentPicture } from "./picture.tsx";
+
+/** Finds the blocks that pin free memory after an event. */
+const pinQuery = "pin:";
 
 /** While the cursor runs, moments are asked for at most so often. */
 const pauseMilliseconds = 60;
@@ -65,6 +68,14 @@ function MomentBar({ moment }: { moment: Moment | null }) {
         </Button>
       </div>
       <GroupMenu />
+      <Tick
+        label="pinning blocks"
+        title="Blocks that keep free memory of their segment from going back to the driver"
+        checked={app.query.value === pinQuery}
+        onChange={(on) => {
+          app.query.value = on ? pinQuery : "";
+        }}
+      />
       <span class="spring" />
       {moment && <span class="quiet">{countWords(moment)}</span>}
       <TwinPick />

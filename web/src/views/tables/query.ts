@@ -16,10 +16,10 @@ export function tableQuery(app: App): TableQuery {
     q: app.query.value,
     sort: app.sort.value || firstSort[what],
     event: live ? app.cursor.value : null,
-    range: marked && !live && what !== "segments" ? `${marked.first}-${marked.last}` : null,
+    range: marked && !live ? `${marked.first}-${marked.last}` : null,
   };
 }
 
 export function canBeLive(what: TableName): boolean {
-  return what === "blocks" || what === "segments";
+  return what !== "events";
 }

@@ -1,6 +1,7 @@
 // Tune view: reserved memory under other allocator settings, over the same events.
 
 import { eventTicks } from "../../draw/axis.ts";
+import { lastAtMost } from "../../draw/clock.ts";
 import { Chart, type Level, type Line } from "../../paint/chart.tsx";
 import { copyText } from "../../shell/clipboard.ts";
 import { EventLink } from "../../shell/inspector/event.tsx";
@@ -23,9 +24,7 @@ export function TuneView() {
   if (!value || !info) return <Loading what="Replaying the recording under other settings" />;
   if (value.rows.length === 0)
     return (
-      <Blank title="There is nothing to replay">
-        The recording has no allocations on this device, so no setting can change anything.
-      </Blank>
+      <Blank title="There is nothing to replay">{value.cannot ?? "No setting can change anything."}</Blank>
     );
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
@@ -34,7 +33,7 @@ export function TuneView() {
         name="tune"
         label="Reserved memory under each setting. The left and right arrows move a cursor."
         lines={linesOf(value)}
-        levels={levelsOf(info)}
+        levels={levelsOf(info, value.room_bytes)}
         from={0}
         to={Math.max(1, info.events)}
         ticks={eventTicks}
@@ -49,19 +48,27 @@ function linesOf({ rows, curves, events }: TuneAnswer): Line[] {
   const recorded = rows.find((row) => row.recorded)?.conf;
   const first = curves.filter(({ conf }) => conf === recorded);
   const rest = curves.filter(({ conf }) => conf !== recorded);
-  return [...first, ...rest].slice(0, mostLines).map(({ conf, reserved }, index) => ({
-    name: rows.find((row) => row.conf === conf)?.label ?? conf,
-    color: `--group-${index}`,
-    dash: dashes[index] ?? "",
-    x: events,
-    y: reserved,
-  }));
+  return [...first, ...rest].slice(0, mostLines).map(({ conf, reserved }, index) => {
+    const row = rows.find((each) => each.conf === conf);
+    const end = until(row?.runs_out ?? null, events);
+    return {
+      name: row?.label ?? conf,
+      color: `--group-${index}`,
+      dash: dashes[index] ?? "",
+      x: events.slice(0, end),
+      y: reserved.slice(0, end),
+    };
+  });
 }
 
-function levelsOf(info: Device): Level[] {
+/** A run that is out of memory ends there. */
+function until(runsOut: number | null, events: readonly number[]): number {
+  return runsOut === null ? events.length : lastAtMost(events, runsOut) + 1;
+}
+
+function levelsOf(info: Device, room: number | null): Level[] {
   const capacity = info.capacity_bytes === null ? [] : [{ name: "device", y: info.capacity_bytes }];
-  const limit = info.limit ? [{ name: `limit (${info.limit.kind})`, y: info.limit.low_bytes }] : [];
-  return [...capacity, ...limit];
+  return [...capacity, ...(room === null ? [] : [{ name: `room ${formatBytes(room)}`, y: room }])];
 }
 
 function SettingTable({ rows }: { rows: readonly TuneRow[] }) {
