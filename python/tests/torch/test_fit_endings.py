@@ -87,6 +87,10 @@ if not IS_OLD:
             )
             self.assertEqual((run.status, run.end["reason"], run.end["steps"]), (0, "backward", 0))
 
+        def test_inference_without_no_grad_is_stopped(self):
+            run = Run("import torch\nnet = torch.nn.Linear(9, 9).cuda()\nwhile True: net(torch.ones(9, 9, device='cuda'))")
+            self.assertEqual((run.status, run.end["reason"], run.end["calls"]), (0, "calls", 100))
+
         def test_a_forked_child_is_traced(self):
             run = Run(TRAIN + "p = multiprocessing.get_context('fork').Process(target=train)\np.start()\np.join()\nraise SystemExit(p.exitcode)")
             self.assertEqual((run.status, steps(run)), (0, 3), run.err)

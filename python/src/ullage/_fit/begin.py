@@ -174,7 +174,11 @@ class Session:
         if id(module) not in self._known_roots:
             self._known_roots.add(id(module))
             self.steps.learn_names(module)
-        if not torch.is_grad_enabled() and self.stopper.steps == 0 and torch._C._current_graph_task_id() < 0:
+        if self.stopper.steps > 0 or torch._C._current_graph_task_id() >= 0:
+            return
+        if torch.is_grad_enabled():
+            self.stopper.after_forward(id(module))
+        else:
             stack = self.trace.stack(caller())
             self.trace.line("step", what="call", n=self.stopper.after_call(), k=stack if stack >= 0 else None)
             self.trace.flush()

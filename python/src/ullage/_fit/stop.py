@@ -13,6 +13,7 @@ from typing import Any, Callable
 
 TIMES = 3  # that a program is asked to end before it is ended
 BACKWARD = 20  # passes after which a program is stopped that has no optimizer of torch.optim: more than it is likely to accumulate
+FORWARD = 100  # calls of one module with gradients, and no backward pass, after which one is: more than the steps of a cell in a loop
 EVALUATED = 500  # calls before its first step that a program with an optimizer may make, nanoGPT 400; and calls of one that generates tokens
 
 
@@ -40,6 +41,7 @@ class Stopper:
         self._steps, self._calls, self._finish = steps, calls, finish
         self._by_optimizer: dict[int, int] = {}
         self.calls = self.passes = 0  # calls of a model without gradients, and backward passes
+        self._forwards: dict[int, int] = {}  # calls with gradients, by module
         self.may_train = False  # an optimizer was made: calls without gradients may be an evaluation, or a part that is frozen
         self._asked = 0
 
@@ -77,6 +79,13 @@ class Stopper:
         """Ends the program if it only calls a model, and has done so often enough. One that has an optimizer, or generates, is waited for."""
         enough = max(self._calls, EVALUATED) if self.may_train or _is_generating() else self._calls
         if not self._by_optimizer and self.calls >= enough:
+            self._end("calls")
+
+    def after_forward(self, module: int) -> None:
+        """Counts a call with gradients enabled, and ends a program that makes nothing of them: it may only have left out no_grad."""
+        count = self._forwards[module] = self._forwards.get(module, 0) + 1
+        if not self.passes and not self.may_train and count >= FORWARD:
+            self.calls = count
             self._end("calls")
 
     def after_backward(self) -> None:
