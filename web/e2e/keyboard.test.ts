@@ -117,7 +117,10 @@ test("a query that is not understood is shown where it fails, a good one leads t
   await page.getByText(/blocks? match/).waitFor();
   await page.keyboard.press("Enter");
   await view(page, "Tables");
-  await page.getByRole("main").getByText(/\d of [\d,]+ blocks/).waitFor();
+  await page
+    .getByRole("main")
+    .getByText(/\d of [\d,]+ blocks/)
+    .waitFor();
   await expect.poll(() => spoken(page)).toMatch(/ of [\d,]+ blocks/);
 });
 

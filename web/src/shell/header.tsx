@@ -120,7 +120,9 @@ function ViewTab({ view, number, current }: { view: ViewName; number: number; cu
       onClick={() => app.act(`view-${view}`)}
     >
       {viewTitles[view]}
-      <kbd aria-hidden="true">{number}</kbd>
+      <span class="key" aria-hidden="true">
+        {number}
+      </span>
     </button>
   );
 }

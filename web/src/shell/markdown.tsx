@@ -118,7 +118,7 @@ function Block({ block }: { block: BlockNode }) {
       return <p>{inline(block.text)}</p>;
     case "code":
       return (
-        // what scrolls must be reached by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
         <pre tabIndex={0}>
           <code>{block.text}</code>
         </pre>

@@ -1,6 +1,6 @@
 // The command palette: a list that is narrowed by typing, walked by arrows, and run by Enter.
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useApp } from "../state/hooks.ts";
 import { type Command, commandsOf, matching } from "./commands.ts";
 import { Dialog } from "./dialog.tsx";
@@ -42,7 +42,7 @@ export function Palette() {
           if (event.key === "Enter") run(found[active]);
         }}
       />
-      <ul id="palette-list" role="listbox" aria-label="Commands">
+      <div id="palette-list" class="palette-list" role="listbox" aria-label="Commands">
         {found.map((command, index) => (
           <PaletteRow
             key={command.name}
@@ -52,7 +52,7 @@ export function Palette() {
             onPick={() => run(command)}
           />
         ))}
-      </ul>
+      </div>
       {found.length === 0 && <p class="quiet">No command has these words.</p>}
     </Dialog>
   );
@@ -66,13 +66,15 @@ interface PaletteRowProps {
 }
 
 function PaletteRow({ id, command, active, onPick }: PaletteRowProps) {
-  const row = useRef<HTMLLIElement>(null);
-  if (active) row.current?.scrollIntoView({ block: "nearest" });
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (active) row.current?.scrollIntoView({ block: "nearest" });
+  }, [active]);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the box above the list
-    <li ref={row} id={id} role="option" aria-selected={active} onClick={onPick}>
+    <div ref={row} id={id} class="palette-row" role="option" aria-selected={active} onClick={onPick}>
       <span>{command.name}</span>
       {command.keys && <kbd>{command.keys}</kbd>}
-    </li>
+    </div>
   );
 }

@@ -12,12 +12,12 @@ export function Readout() {
   const app = useApp();
   const info = app.device.value?.info;
   const answer = useCursorEvent();
-  if (!info) return <footer class="readout" />;
+  if (!info) return <section class="readout" aria-label="At the cursor" />;
   const event = app.cursor.value;
   const { detail, totals } = answer.event === event ? answer : { detail: null, totals: null };
   const step = stepOf(info, event);
   return (
-    <footer class="readout" aria-label="At the cursor">
+    <section class="readout" aria-label="At the cursor">
       <Button label="Previous event (,)" onClick={() => stepBy(app, -1)}>
         ‹
       </Button>
@@ -39,7 +39,7 @@ export function Readout() {
         {totals ? formatBytes(totals.reserved_bytes) : "…"}
       </Item>
       <MarkedRange />
-    </footer>
+    </section>
   );
 }
 
