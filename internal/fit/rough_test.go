@@ -34,7 +34,8 @@ func TestRough(t *testing.T) {
 		{"three dimensions", oneCall("convolution", "[4,16,32,64,64]", "[32,16,3,3,3]", conv(3), "[4,32,32,64,64]", 67108864, ""), []string{"convolutions in three dimensions"}, true},
 		{
 			"benchmark", oneCall("convolution", "[4,64,56,56]", "[64,64,3,3]", conv(2), "[4,64,56,56]", 3211264, `{"e":"set","name":"cudnn.benchmark","value":true}`+"\n"),
-			[]string{"the trials of cudnn.benchmark"}, true,
+			[]string{"the trials of cudnn.benchmark"},
+			true,
 		},
 		{"none", oneCall("relu", "[4,64,56,56]", "[1]", `"self":0`, "[4,64,56,56]", 3211264, ""), nil, false},
 	} {

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Iterator, Optional
 
 # What the messages and modules of libraries have in common that run code of their own on the GPU, or build it.
-_EXTENSION_WORDS = ("CUDA_HOME", "nvcc", "libcuda", "libnvrtc", "cudaErr", "undefined symbol", "no fake impl", "fake kernel", "active drivers")
+_EXTENSION_WORDS = ("CUDA_HOME", "nvcc", "libcuda", "libnvrtc", "cudaErr", "undefined symbol", "fake impl", "fake kernel", "active driver")
 _EXTENSION_MODULES = ("cupy", "pycuda", "numba", "triton", "flash_attn", "xformers", "apex", "transformer_engine", "mamba_ssm")
 _EXTENSION_FILES = ("/torch/utils/cpp_extension.py", "/triton/runtime/", "/triton/backends/", "/cupy/", "/pycuda/", "/numba/cuda/")
 _NETWORK_MODULES = ("urllib", "http", "requests", "urllib3", "httpx", "httpcore", "aiohttp", "huggingface_hub", "ssl", "botocore", "wandb")

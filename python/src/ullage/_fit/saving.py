@@ -63,7 +63,8 @@ class Checkpoints:
         if getattr(_seen, "fakes", 0) == before:
             return False
         stack = self.trace.stack(caller(2))
-        text = f"{os.path.basename(path)} was not kept: what is saved has no contents" if path else "what was saved to an open file has no contents"
+        name = f"{os.path.basename(path)} was not kept" if path else "an open file was written"
+        text = f"{name}: what is saved has no contents"
         self.trace.note("save", text, None if stack < 0 else stack)
         return True
 

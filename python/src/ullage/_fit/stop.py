@@ -89,7 +89,7 @@ class Stopper:
             self._end("calls")
 
     def after_backward(self) -> None:
-        """Counts a backward pass, and ends the program if there were many without a step. One that has an optimizer is waited for: it accumulates."""
+        """Counts a backward pass, and ends the program if there were many without a step; one that has an optimizer may accumulate."""
         self.passes += 1
         if not self._by_optimizer and self.passes >= (EVALUATED if self.may_train else BACKWARD):
             self._end("backward")
