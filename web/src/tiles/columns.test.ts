@@ -25,6 +25,13 @@ describe("columns", () => {
     expect(buckets(columns).flat()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
+  test("keep what is wide apart from what is narrow", () => {
+    const xs = [0, 30, 30.1, 30.2, 60, 60.1];
+    const columns = columnsOf([piece([0, 1, 2, 3, 4, 5])], { from: 0, to: 5 }, (event) => xs[event]!);
+    expect(buckets(columns)).toEqual([[0], [1, 2], [3], [4]]);
+    expect([...columns.x]).toEqual([0, 30, 31, 60, 61]);
+  });
+
   test("begin and end where the window does", () => {
     const columns = columnsOf([piece([0, 8, 16, 24])], { from: 4, to: 20 }, (event) => (event - 4) * 10);
     expect([...columns.x]).toEqual([0, 40, 120, 160]);

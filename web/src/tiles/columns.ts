@@ -82,7 +82,9 @@ export function columnsOf<T extends Buckets>(
       if (count === 0) x[0] = left;
       bucket[tiles.length] = j;
       tiles.push(tile);
-      if (right > x[count]! || count === 0) {
+      // What is narrower than a pixel shares one with its like, not with a wide bucket before it.
+      const alone = count === 0 || x[count]! > x[count - 1]! + 1;
+      if (right > x[count]! || alone) {
         count++;
         x[count] = Math.max(right, x[count - 1]! + 1);
       }

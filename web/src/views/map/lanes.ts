@@ -5,7 +5,7 @@ import { byteTicks } from "../../draw/axis.ts";
 import type { Scale } from "../../draw/camera.ts";
 import { lastAtMost } from "../../draw/clock.ts";
 import type { Theme } from "../../draw/palette.ts";
-import { fitted, type Pen } from "../../draw/pen.ts";
+import type { Pen } from "../../draw/pen.ts";
 import type { Box } from "../../draw/renderer.ts";
 import type { Lane } from "../../source/api.ts";
 import { formatBytes } from "../../units/units.ts";
@@ -96,9 +96,9 @@ function drawName(pen: Pen, theme: Theme, lane: Lane, gutter: Box, top: number, 
   const right = gutter.width - 10;
   const address = pen.measure(lane.address) < right - 2 ? lane.address : `…${lane.address.slice(-7)}`;
   pen.text(address, right, top + 8, { colour: theme.css("--text"), align: "right" });
-  if (bottom - top >= DETAIL_PX) {
-    const words = fitted(pen, `${formatBytes(lane.size_bytes)}${lane.small ? ", small" : ""}`, right - 4);
-    pen.text(words, right, top + 22, { colour: theme.css("--text-quiet"), align: "right" });
+  const detail = `${formatBytes(lane.size_bytes)}${lane.small ? ", small" : ""}`;
+  if (bottom - top >= DETAIL_PX && pen.measure(detail) < right - 2) {
+    pen.text(detail, right, top + 22, { colour: theme.css("--text-quiet"), align: "right" });
   }
   return true;
 }

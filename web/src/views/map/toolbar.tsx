@@ -5,7 +5,6 @@ import { Button, Menu, Tick } from "../../shell/ui.tsx";
 import { useApp } from "../../state/hooks.ts";
 import type { OpenDevice } from "../../state/viewer.ts";
 import { formatBytes, formatPlural } from "../../units/units.ts";
-import { fit } from "../motion.ts";
 import { AxisPick, groupingsOf } from "../timeline/toolbar.tsx";
 import type { Fragments } from "./pins.ts";
 import type { MapState } from "./state.ts";
@@ -20,10 +19,6 @@ export function MapToolbar({
   fragments: ReadonlySignal<Fragments | null>;
 }) {
   const app = useApp();
-  const showAll = () => {
-    app.vertical.value = null;
-    fit(app);
-  };
   const asTable = () => {
     app.table.value = "segments";
     app.view.value = "tables";
@@ -49,11 +44,11 @@ export function MapToolbar({
         </span>
       )}
       <span class="spring" />
-      <Button label="Show all (0)" onClick={showAll}>
-        Show all
+      <Button label="Show what is marked or selected, then all (0)" onClick={() => app.act("fit")}>
+        Fit
       </Button>
       <Button label="Show the segments as a table" onClick={asTable}>
-        As table
+        Table
       </Button>
     </div>
   );

@@ -22,8 +22,8 @@ const COLOURS: Readonly<Record<MarkKind, string>> = {
   annotation: "--text-quiet",
 };
 
-/** The most signs of one kind that are drawn; more would be a bar. */
-const MOST_SIGNS = 400;
+/** Signs of one kind that are nearer to the last one are left out: they would be a bar. */
+const APART_PX = 6;
 
 /** Steps narrower than this have no rules. */
 const LEAST_STEP_PX = 10;
@@ -57,17 +57,15 @@ export function drawMarks(
 ): void {
   const shown = marks.filter(({ event }) => event + 1 >= axis.range.from && event <= axis.range.to);
   for (const kind of ["annotation", "snapshot", "retry", "oom"] as const) {
-    const some = shown.filter((mark) => mark.kind === kind);
-    const stride = Math.ceil(some.length / MOST_SIGNS);
     const colour = theme.css(COLOURS[kind]);
-    for (let i = 0; i < some.length; i += Math.max(1, stride)) {
-      const x = plot.x + axis.x(some[i]!.event + 0.5);
-      if (x < plot.x - 1 || x > plot.x + plot.width + 1) continue;
+    let before = Number.NEGATIVE_INFINITY;
+    for (const mark of shown) {
+      const x = plot.x + axis.x(mark.event + 0.5);
+      if (mark.kind !== kind || x < before + APART_PX) continue;
+      before = x;
       if (kind === "oom" || kind === "retry") {
-        pen.line(x, row.y + row.height, x, plot.y + plot.height, {
-          colour,
-          ...(kind === "oom" ? {} : { dash: [3, 3] }),
-        });
+        const dash = kind === "oom" ? [] : [3, 3];
+        pen.line(x, row.y + row.height, x, plot.y + plot.height, { colour, dash });
       }
       drawSign(pen, kind, x, row.y + row.height / 2, colour);
     }

@@ -8,7 +8,7 @@ import { addRules, drawByteLabels, drawEventLabels } from "../../draw/rulers.ts"
 import type { Frame } from "../../draw/stage.tsx";
 import type { Device, GroupBy, Limit } from "../../source/api.ts";
 import type { Axis, Range, Selection } from "../../state/viewer.ts";
-import { along, tilesOf, tileWidth } from "../../tiles/address.ts";
+import { along, type Place, tilesOf, tileWidth } from "../../tiles/address.ts";
 import { type Columns, columnsOf, type Piece, piecesOf } from "../../tiles/columns.ts";
 import { evenCover, fineCover } from "../../tiles/cover.ts";
 import type { BandsTile, CountersTile, PackedTile } from "../../tiles/decode.ts";
@@ -95,7 +95,6 @@ export class TimelinePicture {
     const { plot, minimap } = this.layout;
     const clock = wishes.axis === "time" ? this.tiles.clock : null;
     this.overview = new EventAxis({ from: 0, to: Math.max(1, this.info.events) }, minimap.width, clock);
-    this.axis = new EventAxis(wishes.range, plot.width, clock);
     this.gather(wishes);
     this.bytes = scaleOf(this.bytesOf(wishes.bytes), plot.height);
     this.paintRules(frame);
@@ -145,20 +144,40 @@ export class TimelinePicture {
     const { range } = wishes;
     const { store } = this.tiles;
     const { events, tiles } = this.info;
-    const places =
-      wishes.axis === "time" && this.tiles.clock
-        ? fineCover(this.axis, tiles.max_level, events)
-        : evenCover(range, levelFor(width(range) / plot.width, tiles.max_level), events);
+    const places = this.placesOf(wishes);
     const toX = (event: number) => (plot.x + this.axis.x(event)) * this.ratio;
-    const counters = piecesOf<CountersTile>(store, "counters", { kind: "counters" }, places, events);
-    this.tiles.refineClock(counters.map(({ tile }) => tile));
-    this.counters = columnsOf(counters, range, toX);
+    this.counters = columnsOf(this.countersOf(places), range, toX);
     const picture = { kind: "bands", by: wishes.by } as const;
     this.bands = columnsOf(piecesOf<BandsTile>(store, "bands", picture, places, events), range, toX);
     this.best = highest(this.bands);
     const root = store.find(picture, along(tiles.max_level, 0));
     this.order = root ? stackOrder(root.tile as BandsTile) : [];
     this.gatherPacked(wishes);
+  }
+
+  /** Lays the horizontal axis, and chooses tiles for it. */
+  private placesOf({ range, axis }: Wishes): readonly Place[] {
+    const { plot } = this.layout;
+    const { events, tiles } = this.info;
+    const clock = axis === "time" ? this.tiles.clock : null;
+    this.axis = new EventAxis(range, plot.width, clock);
+    if (!clock) return evenCover(range, levelFor(width(range) / plot.width, tiles.max_level), events);
+    // The tiles that are here tell the clock better, and the clock tells which are wanted.
+    this.tiles.refineClock(
+      this.countersOf(fineCover(this.axis, tiles.max_level, events)).map(({ tile }) => tile),
+    );
+    this.axis = new EventAxis(range, plot.width, clock);
+    return fineCover(this.axis, tiles.max_level, events);
+  }
+
+  private countersOf(places: readonly Place[]): Piece<CountersTile>[] {
+    return piecesOf<CountersTile>(
+      this.tiles.store,
+      "counters",
+      { kind: "counters" },
+      places,
+      this.info.events,
+    );
   }
 
   /** Takes packed tiles if all that the window needs are here, and none of them has too many blocks. */

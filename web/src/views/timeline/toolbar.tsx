@@ -4,7 +4,6 @@ import { Button, Menu, Pick, Tick } from "../../shell/ui.tsx";
 import type { GroupBy } from "../../source/api.ts";
 import { useApp } from "../../state/hooks.ts";
 import type { Axis, OpenDevice } from "../../state/viewer.ts";
-import { fit } from "../motion.ts";
 import type { SeriesName } from "./lines.ts";
 import type { TimelineState } from "./state.ts";
 
@@ -45,12 +44,12 @@ export function TimelineToolbar({ device, view }: { device: OpenDevice; view: Ti
         ))}
       </span>
       <Tick
-        label="single blocks"
-        title="Draw each block once the window is small enough"
+        label="blocks"
+        title="Draw each block by itself once the window is small enough"
         checked={view.blocks.value}
         onChange={(checked) => (view.blocks.value = checked)}
       />
-      {view.tooMany.value && <span class="quiet toolbar-note">(zoom in to see them)</span>}
+      {view.tooMany.value && <span class="quiet toolbar-note">(zoom in)</span>}
       <Tick
         label="fit height"
         title="Scale to the largest amount in the window"
@@ -58,8 +57,8 @@ export function TimelineToolbar({ device, view }: { device: OpenDevice; view: Ti
         onChange={(checked) => (view.bytes.value = checked ? "window" : null)}
       />
       <span class="spring" />
-      <Button label="Show all (0)" onClick={() => fit(app)}>
-        Show all
+      <Button label="Show what is marked or selected, then all (0)" onClick={() => app.act("fit")}>
+        Fit
       </Button>
       <AsTable />
     </div>
@@ -96,7 +95,7 @@ function AsTable() {
   };
   return (
     <Button label="Show the events as a table" onClick={show}>
-      As table
+      Table
     </Button>
   );
 }
