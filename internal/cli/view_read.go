@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"runtime/debug"
+	"strings"
 
+	"github.com/ullage-dev/ullage/internal/term"
 	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/internal/viewer"
 	"github.com/ullage-dev/ullage/snapshot"
@@ -86,9 +89,22 @@ type viewed struct {
 // read reads, replays and explains the file.
 func (d *viewed) read(ctx context.Context, note func(viewer.Stage, float64)) (*viewer.Read, error) {
 	if d.err != nil {
-		return nil, d.err
+		return nil, d.redacted(d.err)
 	}
 	note(viewer.Reading, 0)
+	out, err := d.readFile(ctx, note)
+	return out, d.redacted(err)
+}
+
+// redacted takes the file's name out of an error, which the page shows.
+func (d *viewed) redacted(err error) error {
+	if err == nil || !d.v.f.redact || !strings.Contains(err.Error(), d.file.Path) {
+		return err
+	}
+	return inputError(errors.New(strings.ReplaceAll(err.Error(), d.file.Path, d.v.explain.shown(d.file.Path))))
+}
+
+func (d *viewed) readFile(ctx context.Context, note func(viewer.Stage, float64)) (*viewer.Read, error) {
 	a, f := d.v.app, d.file
 	file, size, err := a.open(f.Path, a.Stdin)
 	if err != nil {
@@ -99,7 +115,12 @@ func (d *viewed) read(ctx context.Context, note func(viewer.Stage, float64)) (*v
 		d.info, _ = a.Files.Stat(f.Path) // a file that is gone again has changed
 	}
 	sum := sha256.New()
-	in := &countedReader{r: io.TeeReader(&cancelReader{ctx, file}, sum), size: size, note: note}
+	var bar *term.Progress
+	if d.v.f.export != "" { // else the page shows it
+		bar = a.Progress("reading "+base(f.Path), size)
+		defer bar.End()
+	}
+	in := &countedReader{r: bar.Reader(io.TeeReader(&cancelReader{ctx, file}, sum)), size: size, note: note}
 	out := new(viewer.Read)
 	err = d.v.explain.useInput(f, in, size > 0, func(input *snapshot.Input, ahead *timeline.Ahead) error {
 		return d.explain(out, input, ahead, note)

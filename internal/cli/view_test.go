@@ -320,3 +320,48 @@ func TestViewBrowser(t *testing.T) {
 		t.Errorf("the browser got %q, want %q (%v); standard error %s", got, want, err, v.stderr)
 	}
 }
+
+// TestViewRedacted: with --redact no answer holds a path or a name of the program, nor where
+// the recording lies.
+func TestViewRedacted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "secret-project")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(testFile("recordings/fsdp2-rank0.pickle.xz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, bad := filepath.Join(dir, "run.pickle.xz"), filepath.Join(dir, "broken.pickle.xz")
+	for name, text := range map[string][]byte{good: content, bad: []byte("PK nothing")} {
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := []string{"secret-project", "run.pickle", "/workspace", "workloads"}
+	var plain outside
+	plain.run(t, "explain", "--json", good)
+	for _, name := range names {
+		if !strings.Contains(plain.stdout.String(), name) {
+			t.Fatalf("%q is not in the recording, and so proves nothing", name)
+		}
+	}
+	v := startView(t, &outside{}, "--no-open", "--redact", good, bad)
+	id := v.loaded(t)[0].ID
+	dev := "rec/" + id + "/0"
+	for _, path := range []string{
+		"session", dev, dev + "/explain", dev + "/moment", dev + "/flame", dev + "/flame?invert=1", dev + "/event/5", dev + "/block/5",
+		dev + "/table/sites?count=1000", dev + "/table/blocks?count=1000", dev + "/table/events?count=1000", dev + "/table/segments",
+		"compare?a=" + id + "/0&b=" + id + "/0",
+	} {
+		var answer any
+		v.get(t, path, &answer)
+		text := fmt.Sprint(answer)
+		for _, name := range append(names, "broken.pickle", "capture.py", dir) {
+			if strings.Contains(text, name) {
+				t.Errorf("%s holds %q", path, name)
+			}
+		}
+	}
+	v.end(t)
+}

@@ -3,6 +3,8 @@ package viewer
 import (
 	"fmt"
 	"slices"
+
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // pictures are the tiles of a device that go into a page, from the coarsest level down.
@@ -134,7 +136,7 @@ func (e *export) leftOut(p *pictures) (lines []string) {
 		}
 		line := "is left out"
 		if level, ok := e.index.Tiles[p.key()][k.at(p.d.tiles().MaxLevelY)]; ok {
-			line = fmt.Sprintf("can be zoomed into down to %d events a point", 1<<level)
+			line = "can be zoomed into down to " + units.FormatPlural(1<<level, "event", "events") + " a point"
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s %s", p.d.File, what, line))
 	}
