@@ -328,7 +328,7 @@ func TestViewRedacted(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(testFile("recordings/fsdp2-rank0.pickle.xz"))
+	content, err := os.ReadFile(testFile("recordings/bert_varlen-lim16.pickle.xz"))
 	if err != nil {
 		t.Fatal(err)
 	}
