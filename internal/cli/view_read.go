@@ -157,7 +157,8 @@ func (d *viewed) explain(out *viewer.Read, in *snapshot.Input, ahead *timeline.A
 	}
 	out.Rec = rec
 	for _, x := range list {
-		out.Devices = append(out.Devices, viewer.Explained{Explanation: x, CapacityBytes: e.options(beside, x.TL.Dev).CapacityBytes})
+		opt := e.options(beside, x.TL.Dev)
+		out.Devices = append(out.Devices, viewer.Explained{Explanation: x, CapacityBytes: opt.CapacityBytes, LimitBytes: opt.LimitBytes})
 	}
 	return nil
 }

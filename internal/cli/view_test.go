@@ -365,3 +365,34 @@ func TestViewRedacted(t *testing.T) {
 	}
 	v.end(t)
 }
+
+// TestViewSidecar: what `ullage run` leaves beside a recording is used: the rank, the device's
+// size and the limit. A folder may be named.
+func TestViewSidecar(t *testing.T) {
+	dir := t.TempDir()
+	content, err := os.ReadFile(testFile("gpu/gan.pickle.xz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"a.pickle": string(content), "a.json": sidecarText} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := startView(t, &outside{}, "--no-open", dir)
+	var device struct {
+		Rank     int
+		Capacity int64 `json:"capacity_bytes"`
+		Limit    struct {
+			Kind string
+			Low  int64 `json:"low_bytes"`
+			High int64 `json:"high_bytes"`
+		}
+	}
+	v.get(t, "rec/"+v.loaded(t)[0].ID+"/0", &device)
+	v.end(t)
+	got := fmt.Sprintf("%+v", device)
+	if want := "{Rank:3 Capacity:17179869184 Limit:{Kind:fraction Low:8589934592 High:8589934592}}"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/ullage-dev/ullage/internal/analyze"
 	"github.com/ullage-dev/ullage/internal/report"
 	"github.com/ullage-dev/ullage/internal/timeline"
 	"github.com/ullage-dev/ullage/snapshot"
@@ -60,16 +61,24 @@ func answerDevice(d *Device, _ *query) (any, error) {
 		File: x.File, Rank: x.Rank, Device: x.Device, Kind: x.Kind, Events: x.Events,
 		From: optional(x.Coverage.From), To: optional(x.Coverage.To), Times: d.times(),
 		CapacityBytes: optional(d.CapacityBytes), Peak: x.Peak, Start: newTotalsJSON(d.TL.Start), End: newTotalsJSON(d.TL.End),
-		Steps: x.Steps, Groupings: d.groupingsJSON(), Coverage: x.Coverage, Warnings: x.Warnings, Tiles: d.tiles(),
-	}
-	if o := d.X.OOMs.Fatal; o != nil {
-		c := o.Cap
-		j.Limit = &limitJSON{string(c.Kind), cmp.Or(c.LimitBytes, c.LowBytes), cmp.Or(c.LimitBytes, c.HighBytes)}
+		Steps: x.Steps, Groupings: d.groupingsJSON(), Coverage: x.Coverage, Warnings: x.Warnings, Tiles: d.tiles(), Limit: d.limit(),
 	}
 	j.Marks, j.MarksLeftOut = d.marks()
 	j.Lanes = d.lanes()
 	j.HeightBytes = int64(d.LOD.Lanes.Size) * d.LOD.Lanes.UnitBytes
 	return j, nil
+}
+
+// limit is the limit that a failure met, or else the one that was told of.
+func (d *Device) limit() *limitJSON {
+	if o := d.X.OOMs.Fatal; o != nil {
+		c := o.Cap
+		return &limitJSON{string(c.Kind), cmp.Or(c.LimitBytes, c.LowBytes), cmp.Or(c.LimitBytes, c.HighBytes)}
+	}
+	if d.LimitBytes > 0 {
+		return &limitJSON{string(analyze.FractionCap), d.LimitBytes, d.LimitBytes}
+	}
+	return nil
 }
 
 // optional makes null of what is not known.

@@ -25,6 +25,7 @@ type Device struct {
 	LOD   *lod.Device
 
 	CapacityBytes int64 // of the device; 0 where nothing tells
+	LimitBytes    int64 // what the process was allowed to reserve; 0 where nothing tells
 
 	// Made on first use, or before it where that costs no time.
 	categories func() *analyze.BlockCategories
@@ -46,7 +47,8 @@ func newDevices(read *Read, id string) []*Device {
 
 func newDevice(rec *snapshot.Recording, x Explained, id string, dev int) *Device {
 	d := &Device{
-		ID: id, Dev: dev, File: rec.Source.Name, Rec: rec, TL: x.TL, Sites: x.Sites, X: x.Explanation, CapacityBytes: x.CapacityBytes,
+		ID: id, Dev: dev, File: rec.Source.Name, Rec: rec, TL: x.TL, Sites: x.Sites, X: x.Explanation,
+		CapacityBytes: x.CapacityBytes, LimitBytes: x.LimitBytes,
 	}
 	d.categories = sync.OnceValue(func() *analyze.BlockCategories { return analyze.CategorizeBlocks(d.TL, d.Sites) })
 	d.groupings = sync.OnceValue(func() []*Grouping { return newGroupings(d) })

@@ -39,6 +39,7 @@ type Read struct {
 type Explained struct {
 	*analyze.Explanation
 	CapacityBytes int64 // of the device; 0 where nothing tells
+	LimitBytes    int64 // what the process was allowed to reserve; 0 where nothing tells
 }
 
 // Stage is how far a recording has come.
