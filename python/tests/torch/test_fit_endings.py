@@ -123,6 +123,10 @@ if not IS_OLD:
                     "torch.save(net.state_dict(), 'part')\nassert os.path.exists('part')\nos.replace('part', pathlib.Path('best.pt'))\n"
                     "assert not os.path.exists('part')\nnet.load_state_dict(torch.load('best.pt', map_location='cuda'))"
                 )
+                lines += (  # as fsspec writes, and Lightning by it
+                    "\nimport io\nbuffer = io.BytesIO()\ntorch.save(net, buffer)\nopen('temporary', 'wb').write(buffer.getvalue())\nos.rename('temporary', 'best.pt')"
+                    "\nassert torch.load('best.pt', weights_only=False).weight.device.type == 'cuda'"
+                )
                 run = self.run_in(folder, lines)
                 self.assertEqual(torch.load(path), {"weeks": 3})
                 self.assertEqual(os.listdir(folder), ["best.pt"])

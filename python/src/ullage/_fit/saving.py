@@ -3,7 +3,7 @@
 What torch.save would write goes to the folder of the traced run, where torch.load finds it again by the path that the program gave,
 in each of its processes. Where no file stands at that path, one is put there, since programs look whether it is; the last to go
 removes it. One that stands there already, perhaps of weeks of training, stays as it is: also where the program writes beside it first and
-renames. A file that the program opens itself is out of reach.
+renames. A file that the program opens and writes itself is out of reach, unless it renames it.
 """
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ import torch
 from .trace import Trace, caller
 
 LIST = "written"  # of files without contents that stand where the program wanted them, a JSON object a line
+
+LARGEST_BYTES = 64 << 20  # of a file in which the mark is looked for: without contents they are small
+_MARK = b"ullage._fit.tensors"
 
 _seen = threading.local()  # .fakes: how many tensors without contents have been pickled in this thread
 
@@ -76,6 +79,9 @@ class Checkpoints:
 
     def _moved(self, move: Callable[..., None], src: Any, dst: Any, kwargs: Any) -> None:
         source, target = _path(src), _path(dst)
+        if source is not None and target is not None and not self._is_ours(source) and _has_mark(source):
+            shutil.copyfile(source, self._kept(source))  # written by the program, of what was saved to a buffer
+            self._list(source)
         if source is None or target is None or not self._is_ours(source):
             move(src, dst, **kwargs)
             if source is not None and target is not None:
@@ -122,6 +128,17 @@ class Checkpoints:
                 return [json.loads(line) for line in f]
         except OSError:
             return []
+
+
+def _has_mark(path: str) -> bool:
+    """Whether a file has tensors without contents: what was saved of one is its recipe, by the name of a function of this package."""
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > LARGEST_BYTES:
+            return False
+        with open(path, "rb") as f:
+            return _MARK in f.read()
+    except OSError:
+        return False
 
 
 def _path(f: Any) -> Optional[str]:
