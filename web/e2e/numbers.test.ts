@@ -108,4 +108,5 @@ test("a page at a device that is not there shows one that is", async () => {
   const page = await newPage();
   await page.goto(`${server.url}#u=1&d=ffffffffffff.3`);
   await ready(page);
+  await page.getByText("The link leads to a recording that is not open here.").waitFor();
 });

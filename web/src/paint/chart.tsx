@@ -76,34 +76,43 @@ export function Chart(props: ChartProps) {
       onMouseLeave={() => setCursor(null)}
     >
       {size.width > 0 && (
-        <svg width={size.width} height={size.height} aria-hidden="true">
-          <Axes frame={frame} ticks={props.ticks({ from, to }, frame.innerWidth)} />
-          {levels.map((level) => (
-            <LevelLine key={level.name} frame={frame} level={level} />
-          ))}
-          {lines.map((line) => (
-            <path
-              key={line.name}
-              d={stepPath(frame, line)}
-              fill="none"
-              stroke={`var(${line.color})`}
-              stroke-width="1.5"
-              stroke-dasharray={line.dash}
-            />
-          ))}
-          {cursor !== null && (
-            <line
-              x1={frame.x(cursor)}
-              x2={frame.x(cursor)}
-              y1={edge.top}
-              y2={size.height - edge.bottom}
-              stroke="var(--text-quiet)"
-            />
-          )}
-        </svg>
+        <Drawing {...{ frame, lines, levels, cursor }} ticks={props.ticks({ from, to }, frame.innerWidth)} />
       )}
       <ChartLegend lines={lines} at={cursor} where={cursor === null ? "" : props.xText(cursor)} />
     </div>
+  );
+}
+
+interface DrawingProps {
+  frame: Frame;
+  lines: readonly Line[];
+  levels: readonly Level[];
+  ticks: readonly Tick[];
+  cursor: number | null;
+}
+
+function Drawing({ frame, lines, levels, ticks, cursor }: DrawingProps) {
+  const at = cursor === null ? 0 : frame.x(cursor);
+  return (
+    <svg width={frame.width} height={frame.height} aria-hidden="true">
+      <Axes frame={frame} ticks={ticks} />
+      {levels.map((level) => (
+        <LevelLine key={level.name} frame={frame} level={level} />
+      ))}
+      {lines.map((line) => (
+        <path
+          key={line.name}
+          d={stepPath(frame, line)}
+          fill="none"
+          stroke={`var(${line.color})`}
+          stroke-width="1.5"
+          stroke-dasharray={line.dash}
+        />
+      ))}
+      {cursor !== null && (
+        <line x1={at} x2={at} y1={edge.top} y2={frame.height - edge.bottom} stroke="var(--text-quiet)" />
+      )}
+    </svg>
   );
 }
 

@@ -10,6 +10,7 @@ export function listenToKeys(app: App, lettersOff: () => boolean): void {
     const found = lookUp(event);
     if (!found || !meant(event, found.hotkey, lettersOff())) return;
     const { action } = found.hotkey;
+    if (action === "clear" && event.target instanceof HTMLSelectElement) event.target.blur(); // keys are the page's again
     if (app.dialog.peek() && action !== "clear") return;
     if (app.act(action, { fast: found.fast })) event.preventDefault();
   });

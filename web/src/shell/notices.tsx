@@ -1,7 +1,9 @@
 // What the page tells by itself: a lost server, a file that has changed, what an exported page lacks, how reading gets on.
 
+import { useEffect } from "preact/hooks";
 import type { Recording } from "../source/api.ts";
 import { EmbeddedSource } from "../source/embedded.ts";
+import type { Toast } from "../state/app.ts";
 import { useApp } from "../state/hooks.ts";
 import { formatPlural } from "../units/units.ts";
 import { Button } from "./ui.tsx";
@@ -20,14 +22,29 @@ export function Toasts() {
   const app = useApp();
   return (
     <div class="toasts" role="log" aria-label="Messages">
-      {app.toasts.value.map(({ id, kind, text }) => (
-        <div key={id} class={`toast ${kind}`}>
-          <span>{text}</span>
-          <Button kind="link" label="Close the message" onClick={() => app.dismiss(id)}>
-            ×
-          </Button>
-        </div>
+      {app.toasts.value.map((toast) => (
+        <ToastLine key={toast.id} toast={toast} />
       ))}
+    </div>
+  );
+}
+
+/** What went well needs no closing; what went wrong stays. */
+const shownMilliseconds = 6000;
+
+function ToastLine({ toast: { id, kind, text } }: { toast: Toast }) {
+  const app = useApp();
+  useEffect(() => {
+    if (kind === "error") return undefined;
+    const timer = setTimeout(() => app.dismiss(id), shownMilliseconds);
+    return () => clearTimeout(timer);
+  }, [app, id, kind]);
+  return (
+    <div class={`toast ${kind}`}>
+      <span>{text}</span>
+      <Button kind="link" label="Close the message" onClick={() => app.dismiss(id)}>
+        ×
+      </Button>
     </div>
   );
 }
@@ -37,6 +54,7 @@ export function Banners() {
     <>
       <LostBanner />
       <ChangedBanner />
+      <AstrayBanner />
       <ExportBanner />
       <ReadingBanner />
     </>
@@ -66,6 +84,16 @@ function ChangedBanner() {
         changed on disk since it was read. Run <code>ullage view</code> again, then reload.
       </span>
       <Button onClick={() => location.reload()}>Reload the page</Button>
+    </div>
+  );
+}
+
+function AstrayBanner() {
+  if (!useApp().astray) return null;
+  return (
+    <div class="banner warn" role="status">
+      The link leads to a recording that is not open here. Another one is shown; choose a device to stay with
+      it.
     </div>
   );
 }

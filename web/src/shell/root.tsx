@@ -18,7 +18,7 @@ import type { Settings } from "./settings.ts";
 import { copyCommand, copyLink } from "./share.ts";
 import { nextTheme } from "./theme.ts";
 import { View } from "./view.tsx";
-import { viewTitles } from "./words.ts";
+import { baseName, viewTitles } from "./words.ts";
 
 export function Root({ app, settings }: { app: App; settings: Settings }) {
   return (
@@ -81,9 +81,11 @@ function usePageActions(app: App, settings: Settings): void {
     "copy-command": () => void copyCommand(app),
     "export-picture": ({ fast }) => void savePicture(app, fast ? "svg" : "png"),
   });
+  const file = app.choice.value?.recording.file;
+  const title = [viewTitles[app.view.value], ...(file ? [baseName(file)] : []), "ullage"].join(" – ");
   useEffect(() => {
-    document.title = `${viewTitles[app.view.value]} – ullage`;
-  }, [app.view.value]);
+    document.title = title;
+  }, [title]);
 }
 
 function viewActions(app: App): Partial<Record<Action, () => void>> {

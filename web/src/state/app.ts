@@ -175,6 +175,13 @@ export class App {
     this.range.value = this.pending.range ?? this.whole.value;
   }
 
+  /** A link leads to a device that is in none of the recordings that were read. */
+  get astray(): boolean {
+    const wanted = this.wanted.value;
+    const choice = this.choice.value;
+    return wanted !== null && choice !== null && !choice.ref.id.startsWith(wanted.id);
+  }
+
   /** The path of a question about the device that is shown; null while there is none. */
   path(question: string): string | null {
     const ref = this.device.value?.ref;

@@ -5,9 +5,11 @@ import { useSettled } from "../../shell/cursor.ts";
 import { Blank, Failure, Loading, Pick, Tick } from "../../shell/ui.tsx";
 import type { FlameState } from "../../state/hash.ts";
 import { useAnswer, useApp } from "../../state/hooks.ts";
+import { namesSought, soughtIn } from "../../state/query.ts";
 import { question } from "../../state/question.ts";
 import type { FlameAnswer } from "../../state/types.ts";
-import { formatBytes, formatCount, formatPlural } from "../../units/units.ts";
+import { formatBytes, formatCount, formatPlural, formatShare } from "../../units/units.ts";
+import { matchingBytes } from "./layout.ts";
 import { FlameList } from "./list.tsx";
 import { FlamePicture } from "./picture.tsx";
 
@@ -80,6 +82,7 @@ function FlameBar({ answer }: { answer: FlameAnswer | null }) {
       />
       <Tick label="library frames" checked={flame.library} onChange={(library) => set({ library })} />
       <span class="spring" />
+      {answer && <FlameMatches answer={answer} />}
       {answer && <FlameTotal answer={answer} />}
       <TwinPick />
     </div>
@@ -94,6 +97,19 @@ function FlameTotal({ answer }: { answer: FlameAnswer }) {
         in {formatPlural(answer.blocks, "block", "blocks")}
         {answer.left_out > 0 && `, ${formatCount(answer.left_out)} small calls within their callers`}
       </span>
+    </span>
+  );
+}
+
+/** What the calls hold that a search lights up. */
+function FlameMatches({ answer }: { answer: FlameAnswer }) {
+  const words = namesSought(useApp().query.value);
+  if (words.length === 0) return null;
+  const bytes = matchingBytes(answer, (name) => soughtIn(name, words));
+  return (
+    <span>
+      <span class="swatch found" /> {formatBytes(bytes)}{" "}
+      <span class="quiet">through calls that match ({formatShare(bytes, answer.total_bytes)})</span>
     </span>
   );
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { FlameAnswer } from "../../state/types.ts";
 import { shadeOf } from "./colours.ts";
-import { boxAt, childrenOf, layoutFlame, nodeAt, zoomPath } from "./layout.ts";
+import { boxAt, childrenOf, layoutFlame, matchingBytes, nodeAt, zoomPath } from "./layout.ts";
 
 /** main 100 (train 70 (forward 50, backward 20 (grad 5)), eval 30), and load 10 beside it. */
 const answer: Pick<FlameAnswer, "nodes" | "total_bytes"> = {
@@ -81,6 +81,13 @@ test("the box under a point", () => {
   expect(boxAt(layout, 55, 45, 20)?.node).toBe(3);
   expect(boxAt(layout, 105, 5, 20)?.node).toBe(6);
   expect(boxAt(layout, 105, 25, 20)).toBeNull();
+});
+
+test("what matches is counted once, by its outermost call", () => {
+  const names = ["main", "train step", "forward step", "backward", "grad", "eval", "load"];
+  expect(matchingBytes({ ...answer, names }, (name) => name.includes("step"))).toBe(70);
+  expect(matchingBytes({ ...answer, names }, (name) => name === "eval" || name === "grad")).toBe(35);
+  expect(matchingBytes({ ...answer, names }, () => false)).toBe(0);
 });
 
 test("a name's shade is its own", () => {

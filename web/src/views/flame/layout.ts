@@ -127,3 +127,20 @@ export function boxAt(layout: FlameLayout, x: number, y: number, rowHeight: numb
   const depth = Math.floor(y / rowHeight);
   return layout.boxes.find((box) => box.depth === depth && x >= box.x && x < box.x + box.width) ?? null;
 }
+
+/** Bytes below calls whose name matches; of such calls within each other the outermost counts. */
+export function matchingBytes(
+  { nodes, names }: Pick<FlameAnswer, "nodes" | "names">,
+  matches: (name: string) => boolean,
+): number {
+  const within = new Uint8Array(nodes.parent.length);
+  const fits = names.map(matches);
+  let bytes = 0;
+  for (const [node, parent] of nodes.parent.entries()) {
+    within[node] = parent >= 0 ? (within[parent] ?? 0) : 0;
+    if (within[node] || !fits[nodes.name[node] ?? -1]) continue;
+    within[node] = 1;
+    bytes += nodes.bytes[node] ?? 0;
+  }
+  return bytes;
+}

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { groupToken } from "../../draw/palette.ts";
-import { Surface, useScroller } from "../../paint/surface.tsx";
+import { type Paint, type Size, Surface, useScroller } from "../../paint/surface.tsx";
 import { useColours } from "../../paint/tokens.ts";
 import { Button } from "../../shell/ui.tsx";
 import type { App } from "../../state/app.ts";
@@ -10,7 +10,15 @@ import { useActions, useAnswer, useApp } from "../../state/hooks.ts";
 import { question } from "../../state/question.ts";
 import type { MomentSegment, TableAnswer } from "../../state/types.ts";
 import { formatBytes, formatPlural } from "../../units/units.ts";
-import { finestScale, fittingScale, layoutMoment, placeAt, spanAt, states } from "./layout.ts";
+import {
+  finestScale,
+  fittingScale,
+  layoutMoment,
+  type MomentLayout,
+  placeAt,
+  spanAt,
+  states,
+} from "./layout.ts";
 import { type MomentColours, MomentPaint } from "./paint.ts";
 
 interface Props {
@@ -27,53 +35,26 @@ interface Spot {
 export function MomentPicture({ segments, event }: Props) {
   const app = useApp();
   const { ref, size, top } = useScroller();
-  const [scale, setScale] = useState<number | null>(null);
+  const page = useZoomedPage(segments, size);
   const [tip, setTip] = useState<(Spot & { x: number; y: number }) | null>(null);
-  const fitting = useMemo(
-    () => fittingScale(segments, size.width, size.height),
-    [segments, size.width, size.height],
-  );
-  const bytesPerPixel = scale ?? fitting;
-  const layout = useMemo(
-    () => layoutMoment(segments, size.width, bytesPerPixel),
-    [segments, size.width, bytesPerPixel],
-  );
-  const colours = useMomentColours();
-  const found = useFound(event);
-  const zoom = (factor: number) => {
-    const finest = finestScale(segments, size.width);
-    setScale(Math.max(finest, Math.min(fitting * 4, bytesPerPixel * factor)));
-  };
-  useActions({ "zoom-in": () => zoom(0.5), "zoom-out": () => zoom(2), fit: () => setScale(null) });
   useWalk(app, segments);
   const spotAt = (mouse: MouseEvent): Spot | null => {
     const corner = (mouse.currentTarget as HTMLElement).getBoundingClientRect();
-    const place = placeAt(layout, mouse.clientX - corner.left, mouse.clientY - corner.top);
+    const place = placeAt(page.layout, mouse.clientX - corner.left, mouse.clientY - corner.top);
     const segment = place && segments[place.segment];
     return segment ? { segment: place.segment, span: spanAt(segment.spans, place.offset) } : null;
   };
-  const selection = app.selection.value;
+  const paint = usePaint(segments, page.layout, event);
   return (
     <>
-      <p class="scale quiet">
-        one pixel is {formatBytes(bytesPerPixel)}
-        <Button label="Zoom out (S)" onClick={() => zoom(2)}>
-          −
-        </Button>
-        <Button label="Zoom in (W)" onClick={() => zoom(0.5)}>
-          +
-        </Button>
-        <Button label="All at once (0)" onClick={() => setScale(null)}>
-          fit
-        </Button>
-      </p>
+      <ScaleBar page={page} />
       <div ref={ref} class="moment-scroll">
         {/* biome-ignore lint/a11y/useKeyWithClickEvents: the arrows are keys of the page */}
         <div
           // biome-ignore lint/a11y/noNoninteractiveTabindex: it is walked by arrows
           tabIndex={0}
           role="application"
-          style={{ height: `${Math.max(layout.height, size.height)}px` }}
+          style={{ height: `${Math.max(page.layout.height, size.height)}px` }}
           aria-roledescription="map of segments"
           aria-label={`${formatPlural(segments.length, "segment", "segments")} at event ${event}. Arrows walk through the blocks.`}
           onClick={(mouse) => select(app, segments, spotAt(mouse))}
@@ -83,23 +64,67 @@ export function MomentPicture({ segments, event }: Props) {
           }}
           onMouseLeave={() => setTip(null)}
         >
-          <Surface
-            name={`moment-e${event}`}
-            size={size}
-            top={top}
-            paint={(painter, width, from, to) =>
-              new MomentPaint(painter, segments, colours, {
-                block: selection?.kind === "block" ? selection.block : null,
-                segment: selection?.kind === "segment" ? selection.address : null,
-                found,
-              }).page(layout, from, to, width)
-            }
-          />
+          <Surface name={`moment-e${event}`} size={size} top={top} paint={paint} />
         </div>
       </div>
       {tip && <Tip segments={segments} spot={tip} x={tip.x} y={tip.y} />}
     </>
   );
+}
+
+interface ZoomedPage {
+  layout: MomentLayout;
+  bytesPerPixel: number;
+  /** Shows so many times as many bytes in a pixel. */
+  zoom(factor: number): void;
+  fit(): void;
+}
+
+/** The page laid out at the scale that fits, or at the one that was chosen. */
+function useZoomedPage(segments: readonly MomentSegment[], { width, height }: Size): ZoomedPage {
+  const [chosen, setChosen] = useState<number | null>(null);
+  const fitting = useMemo(() => fittingScale(segments, width, height), [segments, width, height]);
+  const bytesPerPixel = chosen ?? fitting;
+  const layout = useMemo(
+    () => layoutMoment(segments, width, bytesPerPixel),
+    [segments, width, bytesPerPixel],
+  );
+  const zoom = (factor: number) =>
+    setChosen(Math.max(finestScale(segments, width), Math.min(fitting * 4, bytesPerPixel * factor)));
+  const fit = () => setChosen(null);
+  useActions({ "zoom-in": () => zoom(0.5), "zoom-out": () => zoom(2), fit });
+  return { layout, bytesPerPixel, zoom, fit };
+}
+
+function ScaleBar({ page }: { page: ZoomedPage }) {
+  return (
+    <p class="scale quiet">
+      one pixel is {formatBytes(page.bytesPerPixel)}
+      <Button label="Zoom out (S)" onClick={() => page.zoom(2)}>
+        −
+      </Button>
+      <Button label="Zoom in (W)" onClick={() => page.zoom(0.5)}>
+        +
+      </Button>
+      <Button label="Fit all at once (0)" onClick={page.fit}>
+        fit
+      </Button>
+    </p>
+  );
+}
+
+function usePaint(segments: readonly MomentSegment[], layout: MomentLayout, event: number): Paint {
+  const { selection } = useApp();
+  const colours = useMomentColours();
+  const found = useFound(event);
+  const chosen = selection.value;
+  const marks = {
+    block: chosen?.kind === "block" ? chosen.block : null,
+    segment: chosen?.kind === "segment" ? chosen.address : null,
+    found,
+  };
+  return (painter, width, from, to) =>
+    new MomentPaint(painter, segments, colours, marks).page(layout, from, to, width);
 }
 
 function useMomentColours(): MomentColours {

@@ -9,7 +9,7 @@ import { useActions, useApp } from "../../state/hooks.ts";
 import type { TableAnswer } from "../../state/types.ts";
 import { rowAfter } from "./keys.ts";
 import { HeadRow, Row, shownOrder } from "./row.tsx";
-import { type TableQuery, useRows } from "./rows.ts";
+import { type Rows, type TableQuery, useRows } from "./rows.ts";
 import { selectRow } from "./select.ts";
 import {
   afterWheel,
@@ -33,53 +33,32 @@ interface GridProps {
 export function Grid({ query, head, failed }: GridProps) {
   const app = useApp();
   const { ref, size } = useSize<HTMLDivElement>();
-  const [top, setTop] = useState(0);
-  const [current, setCurrent] = useState(0);
   const [rows, setRows] = useState(0);
   const extent: Extent = { rows, rowHeight, height: Math.max(0, size.height - rowHeight) };
+  const { top, setTop, current, go } = useCurrentRow(extent, JSON.stringify(query));
   const { first, end } = visibleRows(extent, top);
   const found = useRows(query, first, Math.max(end, first + 1));
   const matching = found.answer?.matching ?? rows;
   useEffect(() => setRows(matching), [matching]);
-  const key = JSON.stringify(query);
-  // Another query begins at its first row.
-  useEffect(() => {
-    setTop(0);
-    setCurrent(0);
-  }, [key]);
   useScrollBar(ref, extent, top, setTop);
-  const go = (row: number) => {
-    const next = Math.max(0, Math.min(rows - 1, row));
-    setCurrent(next);
-    setTop(revealing(extent, top, next));
-  };
   const choose = (row: number) => {
     go(row);
     selectRow(app, query.what, found.answer, found.row(row));
   };
-  const columns = found.answer?.columns ?? [];
-  const order = shownOrder(columns);
-  const shown = order.map((place) => columns[place]!);
-  useActions({
-    "pan-up": ({ fast }) => go(current - (fast ? fittingRows(extent) : 1)),
-    "pan-down": ({ fast }) => go(current + (fast ? fittingRows(extent) : 1)),
-  });
-  const ordinals = Array.from({ length: end - first }, (_, i) => first + i);
+  const nothing = found.answer !== null && matching === 0;
   return (
     <>
       {head(found.answer)}
-      {found.error && failed(found.error)}
-      {found.answer && matching === 0 && !found.error && <NothingFound query={query} />}
+      {found.error ? failed(found.error) : nothing && <NothingFound query={query} />}
       <div
         ref={ref}
-        class="grid"
+        class={found.error || nothing ? "grid unseen" : "grid"}
         role="grid"
         aria-label={`Table of ${query.what}`}
         aria-rowcount={rows + 1}
-        aria-colcount={columns.length}
+        aria-colcount={found.answer?.columns.length}
         aria-activedescendant={rows > 0 ? `row-${current}` : undefined}
         tabIndex={0}
-        hidden={found.error !== null || (found.answer !== null && matching === 0)}
         onKeyDown={(event) => {
           const next = rowAfter(event, current, rows, fittingRows(extent));
           if (next !== null) go(next);
@@ -89,24 +68,65 @@ export function Grid({ query, head, failed }: GridProps) {
         }}
       >
         <div class="grid-room" style={{ height: `${scrollHeight(extent) + rowHeight}px` }}>
-          <div class="grid-rows" role="rowgroup">
-            <HeadRow query={query} columns={shown} />
-            {ordinals.map((index) => (
-              <Row
-                key={index}
-                index={index}
-                top={(index - top) * rowHeight}
-                cells={found.row(index)}
-                order={order}
-                columns={columns}
-                current={index === current}
-                onPick={() => choose(index)}
-              />
-            ))}
-          </div>
+          <GridRows {...{ query, found, first, end, top, current, choose }} />
         </div>
       </div>
     </>
+  );
+}
+
+/** The row that arrows move, and the first in sight. Another query begins at its first row. */
+function useCurrentRow(extent: Extent, query: string) {
+  const [top, setTop] = useState(0);
+  const [current, setCurrent] = useState(0);
+  useEffect(() => {
+    setTop(0);
+    setCurrent(0);
+  }, [query]);
+  const go = (row: number) => {
+    const next = Math.max(0, Math.min(extent.rows - 1, row));
+    setCurrent(next);
+    setTop(revealing(extent, top, next));
+  };
+  const page = fittingRows(extent);
+  useActions({
+    "pan-up": ({ fast }) => go(current - (fast ? page : 1)),
+    "pan-down": ({ fast }) => go(current + (fast ? page : 1)),
+  });
+  return { top, setTop, current, go };
+}
+
+interface GridRowsProps {
+  query: TableQuery;
+  found: Rows;
+  first: number;
+  end: number;
+  top: number;
+  current: number;
+  choose: (row: number) => void;
+}
+
+/** The head, and the rows from first up to, not with, end. */
+function GridRows({ query, found, first, end, top, current, choose }: GridRowsProps) {
+  const columns = found.answer?.columns ?? [];
+  const order = shownOrder(columns);
+  const ordinals = Array.from({ length: end - first }, (_, i) => first + i);
+  return (
+    <div class="grid-rows" role="rowgroup">
+      <HeadRow query={query} columns={order.map((place) => columns[place]!)} />
+      {ordinals.map((index) => (
+        <Row
+          key={index}
+          index={index}
+          top={(index - top) * rowHeight}
+          cells={found.row(index)}
+          order={order}
+          columns={columns}
+          current={index === current}
+          onPick={() => choose(index)}
+        />
+      ))}
+    </div>
   );
 }
 
