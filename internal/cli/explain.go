@@ -157,13 +157,7 @@ func (e *explainer) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, note := range in.notes {
-		if e.f.redact { // a note names files
-			note = "of a folder not every file is explained; without --redact it is said which"
-		}
-		e.app.Warn("%s", note)
-	}
-	e.rename(in.files)
+	e.take(in)
 	if e.f.against != "" {
 		return e.compare(ctx, in.files)
 	}
@@ -175,6 +169,17 @@ func (e *explainer) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return e.verdict()
+}
+
+// take tells what of the inputs is left out, and gives files their names.
+func (e *explainer) take(in *inputs) {
+	for _, note := range in.notes {
+		if e.f.redact { // a note names files
+			note = "of a folder not every file is explained; without --redact it is said which"
+		}
+		e.app.Warn("%s", note)
+	}
+	e.rename(in.files)
 }
 
 // explainAll reads and explains all files, two at a time. Texts are read before

@@ -26,12 +26,7 @@ func (v *view) files(ctx context.Context, args []string) ([]viewer.File, error) 
 	if err != nil {
 		return nil, err
 	}
-	v.explain.rename(in.files)
-	for _, note := range in.notes {
-		if !v.f.redact { // a note names files
-			v.app.Warn("%s", note)
-		}
-	}
+	v.explain.take(in)
 	var files []viewer.File
 	var errs []error
 	for _, f := range in.files {
