@@ -60,6 +60,7 @@ type fitFlags struct {
 	trace        []string
 	recording    string
 	budget       string
+	torch        string
 	sweep        string
 	remedies     string
 	top          int
@@ -107,6 +108,7 @@ func newFit(app *App) *cobra.Command {
 	fl.StringArrayVar(&f.trace, "trace", nil, "predict from a trace that --out kept, in a `file`; run nothing; again for each further rank")
 	fl.StringVar(&f.recording, "recording", "", "write the prediction as a recording to this `file`, for explain, tune and view; packed where its name ends in .gz")
 	fl.StringVar(&f.budget, "budget", "", "exit with 3 above these `peaks`: process=SIZE, reserved=SIZE, safe=SIZE, allocated=SIZE, by commas")
+	fl.StringVar(&f.torch, "torch", "", "take PyTorch from this `folder`, an environment or its site-packages, where the program's Python has none or another is asked of")
 	fl.StringVar(&f.sweep, "sweep", "", "find the largest number that is safe for an option of the program, or a variable env:NAME, as in `batch=8..512`")
 	fl.StringVar(&f.remedies, "remedies", "", "say what these `remedies` save: all, or names by commas; most trace the program again")
 	fl.IntVar(&f.top, "top", 5, "`rows` of each list; -1 is all")
@@ -151,7 +153,7 @@ func newFitter(app *App, f *fitFlags, args []string, given func(flag string) boo
 	case given("ranks") && f.ranks == 0:
 		return nil, usageErrorf("--ranks: 0 is not a number from 1 to %d", maxFitRanks)
 	}
-	for _, step := range []func() error{r.checkArgs, r.readCard, r.parseSizes, r.parseBudgets, r.parseRanks, r.parseSweep, r.parseRemedies} {
+	for _, step := range []func() error{r.checkArgs, r.readCard, r.parseSizes, r.parseBudgets, r.parseTorch, r.parseRanks, r.parseSweep, r.parseRemedies} {
 		if err := step(); err != nil {
 			return nil, err
 		}
