@@ -83,8 +83,9 @@ export class Theme {
     return colour;
   }
 
-  css(token: string): string {
-    return cssColour(this.colour(token));
+  /** The same for a style sheet, with an opacity of 0 to 1. */
+  css(token: string, alpha = 1): string {
+    return cssColour(withAlpha(this.colour(token), alpha));
   }
 
   /** Colours of a grouping by the number of a group, that of "other" for every other number. */

@@ -2,7 +2,7 @@
 
 import type { Point } from "../../draw/gestures.ts";
 import type { Lane } from "../../source/api.ts";
-import { inside } from "../timeline/layout.ts";
+import { inside } from "../shared/rows.ts";
 import type { MapPicture } from "./picture.ts";
 import { densityAt, patchAt, type Rect, rectAt } from "./rects.ts";
 

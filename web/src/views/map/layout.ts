@@ -2,9 +2,9 @@
 
 import type { Box } from "../../draw/renderer.ts";
 import type { Device } from "../../source/api.ts";
-import { type Layout, NARROW_PX, rowsOf } from "../timeline/layout.ts";
+import { NARROW_PX, type Rows, rowsOf } from "../shared/rows.ts";
 
-export interface MapLayout extends Layout {
+export interface MapLayout extends Rows {
   /** Names of lanes, left of the plot. */
   readonly lanes: Box;
 }

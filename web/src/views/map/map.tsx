@@ -12,9 +12,9 @@ import type { OpenDevice } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
 import { Legend } from "../legend.tsx";
-import { fit, keyPan, keyZoom, motionActions } from "../motion.ts";
-import { useSelectedBlock } from "../selected.ts";
-import { middle } from "../timeline/layout.ts";
+import { fit, keyPan, keyZoom, motionActions, shareOf } from "../shared/motion.ts";
+import { middle } from "../shared/rows.ts";
+import { useSelectedBlock } from "../shared/selected.ts";
 import type { Hovered } from "./hover.ts";
 import { type Framed, MapPicture, type MapWishes } from "./picture.ts";
 import { type Fragments, fragmentsOf } from "./pins.ts";
@@ -22,7 +22,7 @@ import { MapPointing } from "./pointing.ts";
 import { MapState } from "./state.ts";
 import { MapToolbar } from "./toolbar.tsx";
 import { MapTooltip } from "./tooltip.tsx";
-import "../timeline/timeline.css";
+import "../shared/pictures.css";
 
 export function MapView() {
   const device = useApp().device.value;
@@ -45,11 +45,11 @@ function MapOf({ device }: { device: OpenDevice }) {
     painter.current?.repaint();
   });
   useSignalEffect(() => {
-    for (const each of [app.cursor, app.marked, state.pointer, selected, fragments]) each.value;
+    for (const each of [app.cursor, app.marked, app.marks, state.pointer, selected, fragments]) each.value;
     painter.current?.retouch();
   });
   useActions({
-    ...motionActions(app, () => shareOf(picture, state)),
+    ...motionActions(app, () => shareOf(picture.layout.plot, state.pointer.peek()?.x)),
     "pan-up": ({ fast }) => state.panPlaces(picture, -keyPan(fast)),
     "pan-down": ({ fast }) => state.panPlaces(picture, keyPan(fast)),
     taller: ({ fast }) => state.zoomPlaces(picture, keyZoom(fast), heightOf(picture, state)),
@@ -78,6 +78,7 @@ function MapOf({ device }: { device: OpenDevice }) {
               picture.touch(frame, wishesOf(app), {
                 cursor: app.cursor.peek(),
                 marked: app.marked.peek(),
+                marks: app.marks.peek(),
                 pointer: state.hovered.peek() && state.pointer.peek(),
                 selected: framedBlock(picture, selected.peek()),
                 holes: fragments.peek()?.holes ?? [],
@@ -108,13 +109,6 @@ function wishesOf(app: App): MapWishes {
     vertical: app.vertical.peek(),
     selection: app.selection.peek(),
   };
-}
-
-function shareOf(picture: MapPicture, state: MapState): number {
-  const { plot } = picture.layout;
-  const at = state.pointer.peek();
-  const share = at ? (at.x - plot.x) / plot.width : 0.5;
-  return share >= 0 && share <= 1 ? share : 0.5;
 }
 
 /** The pixel of the page about which keys zoom vertically: the pointer's, else the middle. */

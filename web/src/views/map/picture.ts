@@ -2,7 +2,6 @@
 
 import { levelFor, type Scale, type Span, scaleOf, unscale, width } from "../../draw/camera.ts";
 import { EventAxis } from "../../draw/eventaxis.ts";
-import { type Colour, mix } from "../../draw/palette.ts";
 import { Batch } from "../../draw/renderer.ts";
 import { drawEventLabels } from "../../draw/rulers.ts";
 import type { Frame } from "../../draw/stage.tsx";
@@ -11,8 +10,10 @@ import type { Axis, Range, Selection } from "../../state/viewer.ts";
 import { along, type Picture, type Place, parent, tilesOf } from "../../tiles/address.ts";
 import type { CountersTile } from "../../tiles/decode.ts";
 import type { DeviceTiles } from "../../tiles/shared.ts";
-import { drawMarks, drawSteps } from "../timeline/marks.ts";
-import { drawWindow, paintMinimap } from "../timeline/minimap.ts";
+import { groupColours } from "../shared/colours.ts";
+import { drawMarks, drawSteps } from "../shared/marks.ts";
+import { drawWindow, paintMinimap } from "../shared/minimap.ts";
+import { drawCursor, drawFlags, drawMarked } from "../shared/overlay.ts";
 import { drawLanes, Lanes } from "./lanes.ts";
 import { type MapLayout, mapLayout } from "./layout.ts";
 import { Rasters } from "./raster.ts";
@@ -39,6 +40,7 @@ export interface Framed {
 export interface MapTouches {
   readonly cursor: number;
   readonly marked: Range | null;
+  readonly marks: readonly number[];
   readonly pointer: { readonly x: number; readonly y: number } | null;
   /** The selected block. */
   readonly selected: Framed | null;
@@ -47,9 +49,6 @@ export interface MapTouches {
   /** Blocks that keep half-empty segments from being returned, at the cursor. */
   readonly pins: readonly Framed[];
 }
-
-/** Of groups that are not selected this much of their colour stays. */
-const DIMMED = 0.25;
 
 /** Buckets are this wide or up to twice that: what is smaller has no colour, and a cell of the raster is two buckets. */
 const BUCKET_PX = 0.5;
@@ -105,11 +104,13 @@ export class MapPicture {
     drawEventLabels(pen, theme, this.axis, ticks);
     drawWindow(frame, minimap, this.overview, wishes.range);
     pen.within(plot.x, marks.y, plot.width, frame.height, () => {
-      this.drawMarked(frame, touches.marked);
+      drawMarked(pen, theme, this.axis, plot, touches.marked);
       drawMarks(pen, theme, this.axis, this.info.marks, marks, plot);
       for (const pin of touches.pins) this.drawFrame(frame, pin, "--bad", 1.5);
       if (touches.selected) this.drawFrame(frame, touches.selected, "--text", 2);
-      this.drawCursor(frame, touches);
+      drawFlags(pen, theme, this.axis, plot, marks, touches.marks);
+      this.drawPointer(frame, touches);
+      drawCursor(pen, theme, this.axis, plot, touches.cursor);
       this.drawHoles(frame, touches);
     });
   }
@@ -176,39 +177,16 @@ export class MapPicture {
     const small = theme.colour("--map-small");
     for (const patch of this.blocks) this.rasters.paint(renderer, patch, scales, small, strip);
     this.batch.clear();
-    const colour = this.colours(frame, wishes);
+    const colour = groupColours(theme, this.info, wishes.by, wishes.selection, free);
     for (const patch of this.blocks) addBlocks(this.batch, inSight(patch), scales, colour, free);
     renderer.rects(this.batch);
     renderer.clip(null);
-  }
-
-  private colours({ theme }: Frame, { by, selection }: MapWishes): (group: number) => Colour {
-    const plain = theme.groups(this.info.groupings.find((grouping) => grouping.by === by));
-    const only =
-      selection?.kind === "group" && selection.by === by
-        ? selection.group
-        : selection?.kind === "site" && by === "site"
-          ? selection.site
-          : null;
-    if (only === null) return plain;
-    const free = theme.colour("--map-free");
-    return (group) => (group === only ? plain(group) : mix(free, plain(group), DIMMED));
   }
 
   private paintMinimap(frame: Frame): void {
     const { minimap } = this.layout;
     const root = this.tiles.store.find({ kind: "counters" }, along(this.info.tiles.max_level, 0));
     if (root) paintMinimap(frame, minimap, root.tile as CountersTile, this.overview);
-  }
-
-  private drawMarked({ pen, theme }: Frame, marked: Range | null): void {
-    if (!marked) return;
-    const { plot } = this.layout;
-    const left = plot.x + this.axis.x(marked.from);
-    const right = plot.x + this.axis.x(marked.to);
-    pen.box(left, plot.y, right - left, plot.height, theme.css("--accent").replace("/ 1)", "/ 0.14)"));
-    for (const x of [left, right])
-      pen.line(x, plot.y, x, plot.y + plot.height, { colour: theme.css("--accent"), dash: [4, 2] });
   }
 
   /** A frame around a part of the map, never so small that it is not seen. */
@@ -245,17 +223,12 @@ export class MapPicture {
     }
   }
 
-  private drawCursor({ pen, theme }: Frame, { cursor, pointer }: MapTouches): void {
+  private drawPointer({ pen, theme }: Frame, { pointer }: MapTouches): void {
     const { plot } = this.layout;
-    const bottom = plot.y + plot.height;
-    if (pointer) {
-      const stroke = { colour: theme.css("--text-quiet"), dash: [2, 2] };
-      pen.line(pointer.x, plot.y, pointer.x, bottom, stroke);
-      pen.line(plot.x, pointer.y, plot.x + plot.width, pointer.y, stroke);
-    }
-    const x = Math.round(plot.x + this.axis.x(cursor + 0.5)) + 0.5;
-    pen.line(x, plot.y - 4, x, bottom, { colour: theme.css("--accent"), width: 1.5 });
-    pen.shape([x - 4, plot.y - 5, x + 4, plot.y - 5, x, plot.y + 1], theme.css("--accent"));
+    if (!pointer) return;
+    const stroke = { colour: theme.css("--text-quiet"), dash: [2, 2] };
+    pen.line(pointer.x, plot.y, pointer.x, plot.y + plot.height, stroke);
+    pen.line(plot.x, pointer.y, plot.x + plot.width, pointer.y, stroke);
   }
 }
 

@@ -1,11 +1,10 @@
 // What the map can be told.
 
 import type { ReadonlySignal } from "@preact/signals";
-import { Button, Menu, Tick } from "../../shell/ui.tsx";
-import { useApp } from "../../state/hooks.ts";
+import { Tick } from "../../shell/ui.tsx";
 import type { OpenDevice } from "../../state/viewer.ts";
 import { formatBytes, formatPlural } from "../../units/units.ts";
-import { AxisPick, groupingsOf } from "../timeline/toolbar.tsx";
+import { AxisPick, EndButtons, GroupingMenu } from "../shared/controls.tsx";
 import type { Fragments } from "./pins.ts";
 import type { MapState } from "./state.ts";
 
@@ -18,19 +17,9 @@ export function MapToolbar({
   state: MapState;
   fragments: ReadonlySignal<Fragments | null>;
 }) {
-  const app = useApp();
-  const asTable = () => {
-    app.table.value = "segments";
-    app.view.value = "tables";
-  };
   return (
     <div class="toolbar">
-      <Menu
-        label="Colour by"
-        value={app.by.value}
-        options={groupingsOf(device)}
-        onPick={(by) => (app.by.value = by)}
-      />
+      <GroupingMenu device={device} label="Colour by" />
       {device.info.times && <AxisPick />}
       <Tick
         label="free pieces"
@@ -43,13 +32,7 @@ export function MapToolbar({
           {fragmentWords(fragments.value)}
         </span>
       )}
-      <span class="spring" />
-      <Button label="Show what is marked or selected, then all (0)" onClick={() => app.act("fit")}>
-        Fit
-      </Button>
-      <Button label="Show the segments as a table" onClick={asTable}>
-        Table
-      </Button>
+      <EndButtons table="segments" />
     </div>
   );
 }

@@ -4,7 +4,7 @@ import type { Clock } from "../../draw/clock.ts";
 import { groupColor } from "../../draw/palette.ts";
 import type { Device, Grouping } from "../../source/api.ts";
 import { formatBytes, formatCount, formatDuration, formatShare } from "../../units/units.ts";
-import { groupName, Row } from "../timeline/tooltip.tsx";
+import { groupName, Row } from "../shared/note.tsx";
 import type { Hovered } from "./hover.ts";
 import { laneWords } from "./lanes.ts";
 import { isKept, type Rect } from "./rects.ts";

@@ -3,11 +3,10 @@
 import type { Point } from "../../draw/gestures.ts";
 import type { Mark } from "../../source/api.ts";
 import { columnAt } from "../../tiles/columns.ts";
-import { NONE } from "../../tiles/decode.ts";
+import { type Extremes, eventsOf, extremesAt, type SeriesName, seriesNames } from "../shared/lines.ts";
+import { markAt } from "../shared/marks.ts";
+import { inside } from "../shared/rows.ts";
 import { type Slice, sliceAt } from "./bands.ts";
-import { inside } from "./layout.ts";
-import { type Extremes, eventsOf, extremesAt, type SeriesName, seriesNames } from "./lines.ts";
-import { markAt } from "./marks.ts";
 import { type PackedBlock, packedAt } from "./packed.ts";
 import type { TimelinePicture } from "./picture.ts";
 
@@ -69,11 +68,6 @@ function blockAt(picture: TimelinePicture, x: number, bytes: number): PackedBloc
     if (event >= Math.floor(from) && event < to) return packedAt(tile, event, bytes);
   }
   return null;
-}
-
-/** Whether the number stands for all groups that are not named. */
-export function isRest(group: number): boolean {
-  return group === NONE;
 }
 
 /** The stack where it is highest in the window. */

@@ -8,8 +8,8 @@ import { useApp } from "../../state/hooks.ts";
 import type { Selection } from "../../state/viewer.ts";
 import { NONE } from "../../tiles/decode.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
+import { groupName } from "../shared/note.tsx";
 import type { Slice } from "./bands.ts";
-import { groupName } from "./tooltip.tsx";
 
 /** What a click on a group selects. */
 export function selectionOf(grouping: Grouping, group: number): Selection {

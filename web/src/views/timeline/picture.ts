@@ -2,7 +2,7 @@
 
 import { levelFor, type Scale, type Span, scaleOf, unscale, width } from "../../draw/camera.ts";
 import { EventAxis } from "../../draw/eventaxis.ts";
-import { type Colour, mix, withAlpha } from "../../draw/palette.ts";
+import { withAlpha } from "../../draw/palette.ts";
 import { Batch } from "../../draw/renderer.ts";
 import { addRules, drawByteLabels, drawEventLabels } from "../../draw/rulers.ts";
 import type { Frame } from "../../draw/stage.tsx";
@@ -14,11 +14,14 @@ import { evenCover, fineCover } from "../../tiles/cover.ts";
 import type { BandsTile, CountersTile, PackedTile } from "../../tiles/decode.ts";
 import type { DeviceTiles } from "../../tiles/shared.ts";
 import { formatBytes } from "../../units/units.ts";
+import { groupColours } from "../shared/colours.ts";
+import { greatest, paintLine, type SeriesName } from "../shared/lines.ts";
+import { drawMarks, drawSteps } from "../shared/marks.ts";
+import { drawWindow, paintMinimap } from "../shared/minimap.ts";
+import { drawCursor, drawFlags, drawMarked } from "../shared/overlay.ts";
+import type { Rows } from "../shared/rows.ts";
 import { highest, paintBands, stackOrder } from "./bands.ts";
-import { type Layout, layoutOf } from "./layout.ts";
-import { greatest, paintLine, type SeriesName } from "./lines.ts";
-import { drawMarks, drawSteps } from "./marks.ts";
-import { drawWindow, paintMinimap } from "./minimap.ts";
+import { layoutOf } from "./layout.ts";
 import { addPacked, traceBlock } from "./packed.ts";
 
 /** What the reader chose to see. */
@@ -51,9 +54,6 @@ const MOST_PACKED_EVENTS = 8192;
 /** Rectangles of single blocks in one frame: twice as many take a 2D canvas some 40 ms. */
 const MOST_RECTS = 20_000;
 
-/** Of groups that are not selected this much of their colour stays. */
-const DIMMED = 0.28;
-
 export const LINE_TOKENS: Readonly<Record<SeriesName, string>> = {
   reserved: "--text",
   active: "--accent",
@@ -62,7 +62,7 @@ export const LINE_TOKENS: Readonly<Record<SeriesName, string>> = {
 };
 
 export class TimelinePicture {
-  layout: Layout;
+  layout: Rows;
   axis: EventAxis;
   /** The axis of the minimap. */
   overview: EventAxis;
@@ -117,10 +117,12 @@ export class TimelinePicture {
     pen.within(plot.x, marks.y, plot.width, frame.height, () => {
       this.drawLimits(frame);
       this.drawLife(frame, touches.life);
-      this.drawMarked(frame, touches.marked);
+      drawMarked(pen, theme, this.axis, plot, touches.marked);
       drawMarks(pen, theme, this.axis, this.info.marks, marks, plot);
       this.outlineSelected(frame, wishes.selection);
-      this.drawCursor(frame, touches);
+      drawFlags(pen, theme, this.axis, plot, marks, touches.marks);
+      this.drawPointer(frame, touches);
+      drawCursor(pen, theme, this.axis, plot, touches.cursor);
     });
   }
 
@@ -222,9 +224,9 @@ export class TimelinePicture {
     const { renderer, theme, ratio } = frame;
     if (!this.bands) return;
     const toY = (bytes: number) => this.y(bytes) * ratio;
-    const colour = groupColours(frame, this.info, wishes);
     this.batch.clear();
     const background = theme.colour("--panel");
+    const colour = groupColours(theme, this.info, wishes.by, wishes.selection, background);
     const toX = (event: number) => (this.layout.plot.x + this.axis.x(event)) * ratio;
     for (const piece of this.packed) addPacked(this.batch, piece, { toX, toY, colour, background, ratio });
     if (this.batch.count > MOST_RECTS) [this.packed, this.tooMany] = [[], true];
@@ -269,16 +271,6 @@ export class TimelinePicture {
     }
   }
 
-  private drawMarked({ pen, theme }: Frame, marked: Range | null): void {
-    if (!marked) return;
-    const { plot } = this.layout;
-    const left = plot.x + this.axis.x(marked.from);
-    const right = plot.x + this.axis.x(marked.to);
-    pen.box(left, plot.y, right - left, plot.height, theme.css("--accent").replace("/ 1)", "/ 0.14)"));
-    for (const x of [left, right])
-      pen.line(x, plot.y, x, plot.y + plot.height, { colour: theme.css("--accent"), dash: [4, 2] });
-  }
-
   /** A bar over the plot from the selected block's allocation to its end. */
   private drawLife({ pen, theme }: Frame, life: Range | null): void {
     if (!life) return;
@@ -286,7 +278,7 @@ export class TimelinePicture {
     const left = plot.x + this.axis.x(life.from);
     const right = Math.max(left + 2, plot.x + this.axis.x(life.to));
     pen.box(left, plot.y, right - left, 3, theme.css("--accent"));
-    pen.box(left, plot.y, right - left, plot.height, theme.css("--accent").replace("/ 1)", "/ 0.07)"));
+    pen.box(left, plot.y, right - left, plot.height, theme.css("--accent", 0.07));
   }
 
   private outlineSelected({ pen, theme }: Frame, selection: Selection | null): void {
@@ -302,31 +294,11 @@ export class TimelinePicture {
     }
   }
 
-  private drawCursor({ pen, theme }: Frame, { cursor, marks, pointer }: Touches): void {
-    const { plot, marks: row } = this.layout;
-    const bottom = plot.y + plot.height;
-    for (const event of marks) {
-      const x = plot.x + this.axis.x(event + 0.5);
-      pen.line(x, plot.y, x, bottom, { colour: theme.css("--accent"), dash: [1, 3] });
-      pen.shape([x - 5, row.y, x + 5, row.y, x, row.y + 7], theme.css("--accent"));
-    }
-    if (pointer)
-      pen.line(pointer.x, plot.y, pointer.x, bottom, { colour: theme.css("--text-quiet"), dash: [2, 2] });
-    const x = Math.round(plot.x + this.axis.x(cursor + 0.5)) + 0.5;
-    pen.line(x, plot.y - 4, x, bottom, { colour: theme.css("--accent"), width: 1.5 });
-    pen.shape([x - 4, plot.y - 5, x + 4, plot.y - 5, x, plot.y + 1], theme.css("--accent"));
+  private drawPointer({ pen, theme }: Frame, { pointer }: Touches): void {
+    const { plot } = this.layout;
+    const stroke = { colour: theme.css("--text-quiet"), dash: [2, 2] };
+    if (pointer) pen.line(pointer.x, plot.y, pointer.x, plot.y + plot.height, stroke);
   }
-}
-
-/** Colours of groups, with those that are not selected dimmed. */
-function groupColours({ theme }: Frame, info: Device, { by, selection }: Wishes): (group: number) => Colour {
-  const plain = theme.groups(info.groupings.find((grouping) => grouping.by === by));
-  const chosen = selection?.kind === "group" && selection.by === by ? selection.group : null;
-  const site = selection?.kind === "site" && by === "site" ? selection.site : null;
-  const only = chosen ?? site;
-  if (only === null) return plain;
-  const panel = theme.colour("--panel");
-  return (group) => (group === only ? plain(group) : mix(panel, plain(group), DIMMED));
 }
 
 /** Lines that are not to be passed: a device's memory, and what the allocator was allowed. */

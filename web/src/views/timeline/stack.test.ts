@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { type Area, Batch, type Renderer, STRIDE } from "../../draw/renderer.ts";
 import { columnsOf, type Piece } from "../../tiles/columns.ts";
 import { type BandsTile, type CountersTile, decodeTile, NONE, type PackedTile } from "../../tiles/decode.ts";
+import { extremesAt, paintLine } from "../shared/lines.ts";
 import { highest, paintBands, sliceAt, stackOrder } from "./bands.ts";
-import { extremesAt, paintLine } from "./lines.ts";
 import { addPacked, packedAt, traceBlock } from "./packed.ts";
 
 function golden<T>(name: string): T {

@@ -4,9 +4,9 @@
 import { type Signal, signal } from "@preact/signals";
 import { clamp, pan, type Span, zoom } from "../../draw/camera.ts";
 import type { Point } from "../../draw/gestures.ts";
+import type { SeriesName } from "../shared/lines.ts";
 import type { Slice } from "./bands.ts";
 import { type Hovered, highestSlice, hoveredAt, sliceUnder } from "./hover.ts";
-import type { SeriesName } from "./lines.ts";
 import { type TimelinePicture, wholeBytes } from "./picture.ts";
 
 /** The least height that the plot is zoomed to. */

@@ -10,17 +10,17 @@ import { useActions, useApp, usePicture } from "../../state/hooks.ts";
 import type { OpenDevice, Range } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
-import { fit, keyPan, keyZoom, motionActions } from "../motion.ts";
-import { useSelectedBlock } from "../selected.ts";
+import { fit, keyPan, keyZoom, motionActions, shareOf } from "../shared/motion.ts";
+import { middle } from "../shared/rows.ts";
+import { useSelectedBlock } from "../shared/selected.ts";
 import type { Hovered } from "./hover.ts";
-import { middle } from "./layout.ts";
 import { Legend } from "./legend.tsx";
 import { TimelinePicture, type Touches, type Wishes } from "./picture.ts";
 import { Pointing } from "./pointing.ts";
 import { TimelineState } from "./state.ts";
 import { TimelineToolbar } from "./toolbar.tsx";
 import { Tooltip } from "./tooltip.tsx";
-import "./timeline.css";
+import "../shared/pictures.css";
 
 export function Timeline() {
   const device = useApp().device.value;
@@ -48,7 +48,7 @@ function TimelineOf({ device }: { device: OpenDevice }) {
     painter.current?.retouch();
   });
   useActions({
-    ...motionActions(app, () => shareOf(picture, view)),
+    ...motionActions(app, () => shareOf(picture.layout.plot, view.pointer.peek()?.x)),
     "pan-up": ({ fast }) => view.panBytes(picture, keyPan(fast)),
     "pan-down": ({ fast }) => view.panBytes(picture, -keyPan(fast)),
     taller: ({ fast }) => view.zoomBytes(picture, keyZoom(fast), middle(picture.layout.plot)),
@@ -110,14 +110,6 @@ function touchesOf(app: App, view: TimelineState, life: Range | null): Touches {
     pointer: view.hovered.peek() && view.pointer.peek(),
     life,
   };
-}
-
-/** Where the pointer is, as a share of the window; the middle where it is elsewhere. */
-function shareOf(picture: TimelinePicture, view: TimelineState): number {
-  const { plot } = picture.layout;
-  const at = view.pointer.peek();
-  const share = at ? (at.x - plot.x) / plot.width : 0.5;
-  return share >= 0 && share <= 1 ? share : 0.5;
 }
 
 function labelOf({ info }: OpenDevice): string {

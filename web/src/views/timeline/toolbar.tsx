@@ -1,18 +1,10 @@
 // What the timeline can be told.
 
-import { Button, Menu, Pick, Tick } from "../../shell/ui.tsx";
-import type { GroupBy } from "../../source/api.ts";
-import { useApp } from "../../state/hooks.ts";
-import type { Axis, OpenDevice } from "../../state/viewer.ts";
-import type { SeriesName } from "./lines.ts";
+import { Tick } from "../../shell/ui.tsx";
+import type { OpenDevice } from "../../state/viewer.ts";
+import { AxisPick, EndButtons, GroupingMenu } from "../shared/controls.tsx";
+import type { SeriesName } from "../shared/lines.ts";
 import type { TimelineState } from "./state.ts";
-
-const GROUPINGS: readonly (readonly [GroupBy, string])[] = [
-  ["category", "category"],
-  ["module", "module"],
-  ["site", "line of code"],
-  ["stream", "stream"],
-];
 
 /** Allocated memory is the top of the stack; the others are lines over it. */
 const LINES: readonly (readonly [SeriesName, string])[] = [
@@ -22,15 +14,9 @@ const LINES: readonly (readonly [SeriesName, string])[] = [
 ];
 
 export function TimelineToolbar({ device, view }: { device: OpenDevice; view: TimelineState }) {
-  const app = useApp();
   return (
     <div class="toolbar">
-      <Menu
-        label="Stack by"
-        value={app.by.value}
-        options={groupingsOf(device)}
-        onPick={(by) => (app.by.value = by)}
-      />
+      <GroupingMenu device={device} label="Stack by" />
       {device.info.times && <AxisPick />}
       <span class="lines">
         {LINES.map(([name, title]) => (
@@ -56,46 +42,7 @@ export function TimelineToolbar({ device, view }: { device: OpenDevice; view: Ti
         checked={view.bytes.value === "window"}
         onChange={(checked) => (view.bytes.value = checked ? "window" : null)}
       />
-      <span class="spring" />
-      <Button label="Show what is marked or selected, then all (0)" onClick={() => app.act("fit")}>
-        Fit
-      </Button>
-      <AsTable />
+      <EndButtons table="events" />
     </div>
-  );
-}
-
-/** The groupings that a device has, with their names. */
-export function groupingsOf({ info }: OpenDevice): readonly (readonly [GroupBy, string])[] {
-  return GROUPINGS.filter(([by]) => info.groupings.some((each) => each.by === by));
-}
-
-export function AxisPick() {
-  const app = useApp();
-  const options: readonly (readonly [Axis, string])[] = [
-    ["events", "events"],
-    ["time", "time"],
-  ];
-  return (
-    <Pick
-      label="Horizontal axis"
-      value={app.axis.value}
-      options={options}
-      onPick={(axis) => (app.axis.value = axis)}
-    />
-  );
-}
-
-/** The way to the same numbers in rows and columns. */
-function AsTable() {
-  const app = useApp();
-  const show = () => {
-    app.table.value = "events";
-    app.view.value = "tables";
-  };
-  return (
-    <Button label="Show the events as a table" onClick={show}>
-      Table
-    </Button>
   );
 }

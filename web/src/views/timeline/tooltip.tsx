@@ -5,9 +5,10 @@ import { groupColor } from "../../draw/palette.ts";
 import type { Device, Grouping } from "../../source/api.ts";
 import { NONE } from "../../tiles/decode.ts";
 import { formatBytes, formatCount, formatDuration } from "../../units/units.ts";
-import { type Hovered, isRest } from "./hover.ts";
-import type { Extremes } from "./lines.ts";
-import { markTitles } from "./marks.ts";
+import type { Extremes } from "../shared/lines.ts";
+import { markTitles } from "../shared/marks.ts";
+import { groupName, Row } from "../shared/note.tsx";
+import type { Hovered } from "./hover.ts";
 import type { PackedBlock } from "./packed.ts";
 
 interface TooltipProps {
@@ -15,11 +16,6 @@ interface TooltipProps {
   readonly clock: Clock | null;
   readonly grouping: Grouping | undefined;
   readonly hovered: Hovered;
-}
-
-export function groupName(grouping: Grouping | undefined, group: number): string {
-  if (isRest(group)) return "everything else";
-  return grouping?.groups.find(({ id }) => id === group)?.name ?? `${grouping?.by ?? "group"} ${group}`;
 }
 
 export function Tooltip({ info, clock, grouping, hovered }: TooltipProps) {
@@ -72,22 +68,4 @@ function BlockLines({
 function span({ min, max }: Extremes): string {
   const [low, high] = [formatBytes(min), formatBytes(max)];
   return low === high ? high : `${low} – ${high}`;
-}
-
-export function Row({
-  name,
-  colour,
-  children,
-}: {
-  name: string;
-  colour?: string;
-  children: preact.ComponentChildren;
-}) {
-  return (
-    <p class="tip-row">
-      {colour && <span class="swatch" style={{ background: colour }} />}
-      <span class="tip-name">{name}</span>
-      <span class="tip-value">{children}</span>
-    </p>
-  );
 }

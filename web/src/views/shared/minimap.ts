@@ -48,7 +48,7 @@ export function paintMinimap(frame: Frame, box: Box, tile: CountersTile, axis: E
 export function drawWindow({ pen, theme }: Frame, box: Box, axis: EventAxis, range: Range): void {
   const left = box.x + axis.x(range.from);
   const right = Math.max(left + 3, box.x + axis.x(range.to));
-  const veil = theme.css("--panel").replace("/ 1)", "/ 0.62)");
+  const veil = theme.css("--panel", 0.62);
   pen.box(box.x, box.y, left - box.x, box.height, veil);
   pen.box(right, box.y, box.x + box.width - right, box.height, veil);
   pen.frame(left + 0.5, box.y + 0.5, right - left - 1, box.height - 1, { colour: theme.css("--accent") });

@@ -1,7 +1,7 @@
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useAnswer, useApp } from "../state/hooks.ts";
-import type { BlockDetail } from "../state/types.ts";
+import { useAnswer, useApp } from "../../state/hooks.ts";
+import type { BlockDetail } from "../../state/types.ts";
 
 /** What is known of the selected block; null while it is asked for, and where none is selected. */
 export function useSelectedBlock(): ReadonlySignal<BlockDetail | null> {

@@ -1,11 +1,12 @@
 // Moves the window that timeline and map share, by keys, wheel and fingers.
 
-import { type Bounds, clamp, framed, pan, type Span, zoom } from "../draw/camera.ts";
-import { moved } from "../draw/eventaxis.ts";
-import type { App, Press } from "../state/app.ts";
-import { same } from "../state/hash.ts";
-import type { Range } from "../state/viewer.ts";
-import { deviceTiles } from "../tiles/shared.ts";
+import { type Bounds, clamp, framed, pan, type Span, zoom } from "../../draw/camera.ts";
+import { moved } from "../../draw/eventaxis.ts";
+import type { Box } from "../../draw/renderer.ts";
+import type { App, Press } from "../../state/app.ts";
+import { same } from "../../state/hash.ts";
+import type { Range } from "../../state/viewer.ts";
+import { deviceTiles } from "../../tiles/shared.ts";
 
 /** A press of a key pans by this share of the window, and zooms by this factor; with Shift by more. */
 const STEP = { pan: 0.12, zoom: 1.35 };
@@ -55,6 +56,12 @@ export function keyPan(fast: boolean): number {
 /** Factor by which a key zooms. */
 export function keyZoom(fast: boolean): number {
   return fast ? FAST.zoom : STEP.zoom;
+}
+
+/** Where a pixel of the page lies in the plot, as a share of its width; the middle where it is elsewhere. */
+export function shareOf(plot: Box, x: number | undefined): number {
+  const share = x === undefined ? 0.5 : (x - plot.x) / plot.width;
+  return share >= 0 && share <= 1 ? share : 0.5;
 }
 
 /** The keys' meaning. share tells where the pointer is, as a share of the window. */
