@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     root: import.meta.dirname,
-    include: ["*.test.ts"],
+    include: [process.env.PICTURES ? "pictures.ts" : "*.test.ts"],
     environment: "node",
     testTimeout: 90_000, // a busy machine; nothing waits for a time to pass
     hookTimeout: 60_000,

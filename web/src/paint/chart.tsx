@@ -172,6 +172,12 @@ function stepPath(frame: Frame, { x, y }: Line): string {
   return path;
 }
 
+/** Words at an end of the axis stay within the picture. */
+function anchorOf(frame: Frame, x: number): "start" | "middle" | "end" {
+  if (x < edge.left + 20) return "start";
+  return x > frame.width - edge.right - 20 ? "end" : "middle";
+}
+
 function Axes({ frame, ticks }: { frame: Frame; ticks: readonly Tick[] }) {
   const bottom = frame.height - edge.bottom;
   return (
@@ -191,7 +197,7 @@ function Axes({ frame, ticks }: { frame: Frame; ticks: readonly Tick[] }) {
         </g>
       ))}
       {ticks.map(({ value, label }) => (
-        <text key={value} x={frame.x(value)} y={bottom + 17} text-anchor={value === 0 ? "start" : "middle"}>
+        <text key={value} x={frame.x(value)} y={bottom + 17} text-anchor={anchorOf(frame, frame.x(value))}>
           {label}
         </text>
       ))}

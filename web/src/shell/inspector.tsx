@@ -14,6 +14,7 @@ export function Inspector() {
   const selection = app.selection.value;
   return (
     <aside class="inspector" aria-label="Details">
+      {app.marked.value && <RangeDetails range={app.marked.value} />}
       <div class="inspector-head">
         <h2>{titleOf(selection)}</h2>
         {selection && (
@@ -25,7 +26,6 @@ export function Inspector() {
           ×
         </Button>
       </div>
-      {app.marked.value && <RangeDetails range={app.marked.value} />}
       <Body selection={selection} />
     </aside>
   );

@@ -67,12 +67,14 @@ function leave(event: KeyboardEvent, draft: string, setDraft: (draft: string) =>
 
 function Result({ draft, asked }: { draft: string; asked: string }) {
   const app = useApp();
+  const live = app.source.live;
   const what = app.view.value === "tables" ? app.table.value : "blocks";
   const atCursor = app.view.value === "moment" || (app.view.value === "tables" && app.live.value);
   const event = atCursor && what !== "events" ? app.cursor.value : null;
   const path = asked === "" ? null : app.path(question(`table/${what}`, { count: 1, event, q: asked }));
   const { value, error } = useAnswer<TableAnswer>(path);
   if (draft.trim() === "") return <QueryHelp />;
+  if (error && !live) return <p class="quiet">{error.message}</p>;
   if (error)
     return (
       <Fault

@@ -49,7 +49,8 @@ function Sizes({ block }: { block: BlockDetail }) {
   return (
     <>
       <Fact name="size">
-        {formatBytes(block.size_bytes)} <span class="quiet">{formatCount(block.size_bytes)} B</span>
+        {formatBytes(block.size_bytes)}
+        {block.size_bytes >= 1024 && <span class="quiet"> {formatCount(block.size_bytes)} B</span>}
       </Fact>
       <Fact name="requested">
         {formatBytes(block.requested_bytes)}

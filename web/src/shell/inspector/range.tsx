@@ -36,9 +36,9 @@ export function RangeDetails({ range }: { range: Range }) {
     if (words) app.say(words);
   }, [app, words]);
   return (
-    <section>
+    <section class="marked-range">
       <div class="section-head">
-        <h3>Marked range</h3>
+        <h2>Marked range</h2>
         <Button kind="link" label="Forget the range (Esc)" onClick={() => (app.marked.value = null)}>
           clear
         </Button>

@@ -109,7 +109,7 @@ function FlameMatches({ answer }: { answer: FlameAnswer }) {
   return (
     <span>
       <span class="swatch found" /> {formatBytes(bytes)}{" "}
-      <span class="quiet">through calls that match ({formatShare(bytes, answer.total_bytes)})</span>
+      <span class="quiet">({formatShare(bytes, answer.total_bytes)}) match</span>
     </span>
   );
 }

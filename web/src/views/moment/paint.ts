@@ -177,6 +177,7 @@ export class MomentPaint {
       faded ? token("--faded-block") : this.colours.group(group[i] ?? -1),
     );
     if (state[i] === states.pending) this.painter.hatch(x, y, drawn, measures.bar, token("--panel"));
-    if (width >= least.size) this.size(size[i] ?? 0, x, drawn, y, token("--on-block"));
+    if (width >= least.size)
+      this.size(size[i] ?? 0, x, drawn, y, token(faded ? "--text-quiet" : "--on-block"));
   }
 }
