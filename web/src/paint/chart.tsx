@@ -159,7 +159,7 @@ function highest(lines: readonly Line[], levels: readonly Level[]): number {
 }
 
 /** A line's value at x: what it took last. */
-export function valueAt({ x, y }: Pick<Line, "x" | "y">, at: number): number {
+function valueAt({ x, y }: Pick<Line, "x" | "y">, at: number): number {
   return y[Math.max(0, lastAtMost(x, at))] ?? 0;
 }
 

@@ -5,7 +5,7 @@ import type { App } from "../state/app.ts";
 export async function savePicture(app: App, form: "png" | "svg"): Promise<void> {
   const picture = app.picture.peek();
   if (!picture) {
-    app.toast("this view is no drawing; its tables can be copied by the command that prints them");
+    app.toast("this view is no drawing; Tables saves rows as CSV");
     return;
   }
   try {
@@ -19,7 +19,8 @@ export async function savePicture(app: App, form: "png" | "svg"): Promise<void> 
   }
 }
 
-function saveBlob(blob: Blob, name: string): void {
+/** Hands the reader a file. */
+export function saveBlob(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -2,7 +2,7 @@
 
 import type { App } from "../state/app.ts";
 import { question } from "../state/question.ts";
-import { otherChoice } from "../views/compare/other.ts";
+import { compareEvent, deviceKey, otherChoice } from "../views/compare/other.ts";
 import { tableQuery } from "../views/tables/query.ts";
 import { copyText } from "./clipboard.ts";
 
@@ -39,13 +39,15 @@ function flameParameters(app: App, event: number): Parameters {
 function compareParameters(app: App): Parameters {
   const chosen = app.choice.peek();
   const other = chosen && otherChoice(app.choices.peek(), chosen.ref, app.other.peek());
-  return other ? { other: `${other.ref.id}/${other.ref.dev}` } : {};
+  if (!other) return {};
+  const at = compareEvent(app, other);
+  return { other: deviceKey(other.ref), at_a: at, at_b: at };
 }
 
 export async function copyCommand(app: App): Promise<void> {
   const ref = app.device.peek()?.ref;
   if (!ref) return;
-  const device = `${ref.id}/${ref.dev}`;
+  const device = deviceKey(ref);
   try {
     const path = question("command", { device, view: app.view.peek(), ...commandParameters(app) });
     const { command } = await app.source.json<{ command: string }>(path);

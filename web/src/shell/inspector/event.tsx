@@ -67,7 +67,7 @@ function What({ detail }: { detail: EventDetail }) {
   );
 }
 
-export function TotalFacts({ totals }: { totals: Totals }) {
+function TotalFacts({ totals }: { totals: Totals }) {
   return (
     <dl class="facts">
       <Fact name="requested">{formatBytes(totals.requested_bytes)}</Fact>

@@ -13,7 +13,7 @@ type AnyFrame = RuleFrame | Frame;
 /** Of a stack that does not tell whose its frames are, so many are shown at first. */
 const shownAtFirst = 6;
 
-export function frameText({ filename, line, name }: RuleFrame): string {
+function frameText({ filename, line, name }: RuleFrame): string {
   return line > 0 ? `${filename}:${line} ${name}` : `${filename} ${name}`;
 }
 

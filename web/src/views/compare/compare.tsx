@@ -2,7 +2,8 @@
 
 import { eventTicks, timeTicks } from "../../draw/axis.ts";
 import { Chart, type Line } from "../../paint/chart.tsx";
-import { Blank, Failure, Loading } from "../../shell/ui.tsx";
+import { useSettled } from "../../shell/cursor.ts";
+import { Blank, Failure, Loading, Tick } from "../../shell/ui.tsx";
 import { choiceName } from "../../shell/words.ts";
 import type { Choice } from "../../state/app.ts";
 import { useAnswer, useApp } from "../../state/hooks.ts";
@@ -17,7 +18,7 @@ import {
 } from "../../units/units.ts";
 import { type Counters, useCounters } from "./counters.ts";
 import { DiffTable } from "./diff.tsx";
-import { deviceKey as key, otherChoice } from "./other.ts";
+import { compareEvent, deviceKey as key, otherChoice } from "./other.ts";
 import { RanksTable } from "./ranks.tsx";
 
 export function CompareView() {
@@ -108,8 +109,9 @@ function lastOf(values: ArrayLike<number>): number {
 
 function Difference({ a: first, b: second }: { a: Choice; b: Choice }) {
   const app = useApp();
+  const at = useSettled(compareEvent(app, second), 150);
   const { value, error } = useAnswer<CompareAnswer>(
-    question("compare", { a: key(first.ref), b: key(second.ref) }),
+    question("compare", { a: key(first.ref), at_a: at, at_b: at, b: key(second.ref) }),
   );
   if (error) return <Failure what="The difference" error={error} />;
   if (!value) return <Loading what="Comparing" />;
@@ -117,7 +119,17 @@ function Difference({ a: first, b: second }: { a: Choice; b: Choice }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="padded" tabIndex={0} aria-label="Difference">
-      <h2>From A to B, each at its peak</h2>
+      <div class="section-head">
+        <h2>From A to B, {at === null ? "each at its peak" : `both at event ${formatCount(at)}`}</h2>
+        <Tick
+          label="at the cursor"
+          title="Compare both after the same event, instead of each at its peak"
+          checked={app.live.value}
+          onChange={(live) => {
+            app.live.value = live;
+          }}
+        />
+      </div>
       <p>
         allocated {formatBytes(before.allocated_bytes)} → {formatBytes(after.allocated_bytes)} (
         {formatBytesDelta(after.allocated_bytes - before.allocated_bytes)}), reserved{" "}

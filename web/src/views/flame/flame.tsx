@@ -9,6 +9,7 @@ import { namesSought, soughtIn } from "../../state/query.ts";
 import { question } from "../../state/question.ts";
 import type { FlameAnswer } from "../../state/types.ts";
 import { formatBytes, formatCount, formatPlural, formatShare } from "../../units/units.ts";
+import { TwinPick } from "../shared/twin.tsx";
 import { matchingBytes } from "./layout.ts";
 import { FlameList } from "./list.tsx";
 import { FlamePicture } from "./picture.tsx";
@@ -66,8 +67,8 @@ function FlameBar({ answer }: { answer: FlameAnswer | null }) {
         label="What is summed up"
         value={flame.range && app.marked.value ? "range" : "event"}
         options={[
-          ["event", "live at the cursor"],
-          ["range", "allocated in the range"],
+          ["event", "live at cursor"],
+          ["range", "allocated in range"],
         ]}
         onPick={(value) => {
           if (value === "range" && !app.marked.value) app.marked.value = app.range.value;
@@ -111,23 +112,5 @@ function FlameMatches({ answer }: { answer: FlameAnswer }) {
       <span class="swatch found" /> {formatBytes(bytes)}{" "}
       <span class="quiet">({formatShare(bytes, answer.total_bytes)}) match</span>
     </span>
-  );
-}
-
-/** Each picture has a list that says the same. */
-export function TwinPick() {
-  const app = useApp();
-  return (
-    <Pick
-      label="Shown as"
-      value={app.twin.value ? "list" : "picture"}
-      options={[
-        ["picture", "picture"],
-        ["list", "list"],
-      ]}
-      onPick={(value) => {
-        app.twin.value = value === "list";
-      }}
-    />
   );
 }

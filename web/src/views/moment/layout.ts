@@ -164,7 +164,7 @@ export function finestScale(segments: readonly MomentSegment[], width: number): 
 }
 
 /** The line at a height; the list is ascending. */
-export function lineAt(layout: MomentLayout, y: number): Line | null {
+function lineAt(layout: MomentLayout, y: number): Line | null {
   return layout.lines.find((line) => y >= line.y && y < line.y + lineHeight) ?? null;
 }
 

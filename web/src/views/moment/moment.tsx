@@ -8,9 +8,9 @@ import { goToPeak, jump, stepBy } from "../../state/navigate.ts";
 import { question } from "../../state/question.ts";
 import type { Moment } from "../../state/types.ts";
 import { formatBytes, formatPlural } from "../../units/units.ts";
-import { TwinPick } from "../flame/flame.tsx";
-import { Legend } from "../legend.tsx";
+import { TwinPick } from "../shared/twin.tsx";
 import { sumUsage, usageOf } from "./layout.ts";
+import { Legend } from "./legend.tsx";
 import { MomentList } from "./list.tsx";
 import { MomentPicture } from "./picture.tsx";
 
@@ -93,7 +93,7 @@ function countWords({ segments }: Moment): string {
 }
 
 /** By what blocks are coloured. */
-export function GroupMenu() {
+function GroupMenu() {
   const app = useApp();
   return (
     <Menu<GroupBy>

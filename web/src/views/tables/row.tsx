@@ -21,7 +21,7 @@ const widths: Record<ColumnType, number> = {
 
 /** Columns whose values are longer or shorter than their type's. */
 const wide: Record<string, number> = {
-  site: 360,
+  site: 300,
   module: 240,
   op: 200,
   stream: 70,
@@ -59,7 +59,7 @@ export function shownOrder(columns: readonly TableColumn[]): number[] {
   return places.sort((a, b) => (a && b ? rank(columns[a]!) - rank(columns[b]!) || a - b : a - b));
 }
 
-export function columnWidth({ name, type }: TableColumn): number {
+function columnWidth({ name, type }: TableColumn): number {
   return wide[name] ?? widths[type] ?? 120;
 }
 

@@ -7,7 +7,7 @@ import type { Cell, TableAnswer, TableName } from "../../state/types.ts";
 import { chunksOf } from "./virtual.ts";
 
 /** The most that one answer holds. */
-const chunkRows = 1000;
+export const chunkRows = 1000;
 
 /** Chunks that are kept: at some 200 bytes a cell well below 50 MB. */
 const mostChunks = 12;

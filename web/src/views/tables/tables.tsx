@@ -1,10 +1,11 @@
 // Tables view: blocks, sites, segments and events, with the query of the search box, sorted by any column.
 
 import { useEffect } from "preact/hooks";
-import { Failure, Pick, Tick } from "../../shell/ui.tsx";
+import { Button, Failure, Pick, Tick } from "../../shell/ui.tsx";
 import { useApp } from "../../state/hooks.ts";
 import type { TableAnswer, TableName } from "../../state/types.ts";
 import { formatBytes, formatCount, formatPlural } from "../../units/units.ts";
+import { saveCSV } from "./csv.ts";
 import { Grid } from "./grid.tsx";
 import { canBeLive, tableQuery } from "./query.ts";
 import type { TableQuery } from "./rows.ts";
@@ -51,6 +52,9 @@ function TableBar({ query, answer }: { query: TableQuery; answer: TableAnswer | 
       {query.range && <span class="quiet">within events {query.range.replace("-", " – ")}</span>}
       <span class="spring" />
       <Matches what={query.what} answer={answer} />
+      <Button label="Save the rows that match as CSV" onClick={() => void saveCSV(app, query)}>
+        CSV
+      </Button>
     </div>
   );
 }

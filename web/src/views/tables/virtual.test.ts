@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { csvLine } from "./csv.ts";
 import { rowAfter } from "./keys.ts";
 import { chunkQuestion } from "./rows.ts";
 import {
@@ -81,6 +82,11 @@ test("the first chunk is asked for as an exported page knows it", () => {
   const query = { what: "blocks", q: "", sort: "-size_bytes", event: null, range: null } as const;
   expect(chunkQuestion(query, 0)).toBe("table/blocks?count=1000&sort=-size_bytes");
   expect(chunkQuestion(query, 2)).toBe("table/blocks?count=1000&from=2000&sort=-size_bytes");
+});
+
+test("a file of values can be read back", () => {
+  expect(csvLine(["a", 1, null, true, undefined])).toBe("a,1,,true,");
+  expect(csvLine(['say "hi"', "a,b", "two\nlines"])).toBe('"say ""hi""","a,b","two\nlines"');
 });
 
 test("keys of the grid", () => {

@@ -1,9 +1,9 @@
 // The colours of groups in use, with their names; a click selects a group.
 
-import { groupColor } from "../draw/palette.ts";
-import { same } from "../state/hash.ts";
-import { useApp } from "../state/hooks.ts";
-import type { Selection } from "../state/viewer.ts";
+import { groupColor } from "../../draw/palette.ts";
+import { same } from "../../state/hash.ts";
+import { useApp } from "../../state/hooks.ts";
+import type { Selection } from "../../state/viewer.ts";
 
 /** Names beyond these would fill the line and have colours that cannot be told apart. */
 const mostNames = 12;
