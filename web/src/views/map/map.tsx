@@ -1,22 +1,23 @@
 // The map: which addresses were held when, so that fragmentation is seen.
 
-import { type ReadonlySignal, type Signal, useSignal, useSignalEffect } from "@preact/signals";
+import { type ReadonlySignal, type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Float } from "../../draw/float.tsx";
 import { type Painter, Stage } from "../../draw/stage.tsx";
 import type { App } from "../../state/app.ts";
-import { useActions, useAnswer, useApp, usePicture } from "../../state/hooks.ts";
+import { useActions, useAnswer, useApp } from "../../state/hooks.ts";
 import { question } from "../../state/question.ts";
 import type { BlockDetail, Moment } from "../../state/types.ts";
 import type { OpenDevice } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
-import { Legend } from "../legend.tsx";
+import { Legend } from "../moment/legend.tsx";
 import { fit, keyPan, keyZoom, motionActions, shareOf } from "../shared/motion.ts";
+import { usePainting } from "../shared/painting.ts";
 import { middle } from "../shared/rows.ts";
 import { useSelectedBlock } from "../shared/selected.ts";
 import type { Hovered } from "./hover.ts";
-import { type Framed, MapPicture, type MapWishes } from "./picture.ts";
+import { type Framed, MapPicture, type MapTouches, type MapWishes } from "./picture.ts";
 import { type Fragments, fragmentsOf } from "./pins.ts";
 import { MapPointing } from "./pointing.ts";
 import { MapState } from "./state.ts";
@@ -39,27 +40,13 @@ function MapOf({ device }: { device: OpenDevice }) {
   const selected = useSelectedBlock();
   const fragments = useFragments(state);
 
-  useEffect(() => tiles.listen(() => painter.current?.repaint()), [tiles]);
-  useSignalEffect(() => {
-    for (const each of [app.range, app.axis, app.by, app.vertical, app.selection]) each.value;
-    painter.current?.repaint();
+  usePainting({
+    name: "map",
+    ...{ tiles, painter },
+    shown: [app.range, app.axis, app.by, app.vertical, app.selection],
+    above: [app.cursor, app.marked, app.marks, state.pointer, selected, fragments],
   });
-  useSignalEffect(() => {
-    for (const each of [app.cursor, app.marked, app.marks, state.pointer, selected, fragments]) each.value;
-    painter.current?.retouch();
-  });
-  useActions({
-    ...motionActions(app, () => shareOf(picture.layout.plot, state.pointer.peek()?.x)),
-    "pan-up": ({ fast }) => state.panPlaces(picture, -keyPan(fast)),
-    "pan-down": ({ fast }) => state.panPlaces(picture, keyPan(fast)),
-    taller: ({ fast }) => state.zoomPlaces(picture, keyZoom(fast), heightOf(picture, state)),
-    flatter: ({ fast }) => state.zoomPlaces(picture, 1 / keyZoom(fast), heightOf(picture, state)),
-    fit: () => {
-      fit(app, framedBlock(picture, selected.peek()));
-      app.vertical.value = null;
-    },
-  });
-  usePicture({ name: "map", png: () => painter.current!.png(), svg: () => painter.current!.svg() });
+  useMapActions(picture, state, selected);
   return (
     <section class="map">
       <MapToolbar device={device} state={state} fragments={fragments} />
@@ -75,15 +62,7 @@ function MapOf({ device }: { device: OpenDevice }) {
               return tiles.store.settled;
             }}
             touch={(frame) =>
-              picture.touch(frame, wishesOf(app), {
-                cursor: app.cursor.peek(),
-                marked: app.marked.peek(),
-                marks: app.marks.peek(),
-                pointer: state.hovered.peek() && state.pointer.peek(),
-                selected: framedBlock(picture, selected.peek()),
-                holes: fragments.peek()?.holes ?? [],
-                pins: framedPins(picture, fragments.peek(), app.cursor.peek()),
-              })
+              picture.touch(frame, wishesOf(app), touchesOf(app, picture, state, selected, fragments))
             }
             gestures={pointing}
             painter={painter}
@@ -101,6 +80,26 @@ function MapOf({ device }: { device: OpenDevice }) {
   );
 }
 
+/** What keys do. */
+function useMapActions(
+  picture: MapPicture,
+  state: MapState,
+  selected: ReadonlySignal<BlockDetail | null>,
+): void {
+  const app = useApp();
+  useActions({
+    ...motionActions(app, () => shareOf(picture.layout.plot, state.pointer.peek()?.x)),
+    "pan-up": ({ fast }) => state.panPlaces(picture, -keyPan(fast)),
+    "pan-down": ({ fast }) => state.panPlaces(picture, keyPan(fast)),
+    taller: ({ fast }) => state.zoomPlaces(picture, keyZoom(fast), heightOf(picture, state)),
+    flatter: ({ fast }) => state.zoomPlaces(picture, 1 / keyZoom(fast), heightOf(picture, state)),
+    fit: () => {
+      fit(app, framedBlock(picture, selected.peek()));
+      app.vertical.value = null;
+    },
+  });
+}
+
 function wishesOf(app: App): MapWishes {
   return {
     range: app.range.peek(),
@@ -108,6 +107,24 @@ function wishesOf(app: App): MapWishes {
     by: app.by.peek(),
     vertical: app.vertical.peek(),
     selection: app.selection.peek(),
+  };
+}
+
+function touchesOf(
+  app: App,
+  picture: MapPicture,
+  state: MapState,
+  selected: ReadonlySignal<BlockDetail | null>,
+  fragments: ReadonlySignal<Fragments | null>,
+): MapTouches {
+  return {
+    cursor: app.cursor.peek(),
+    marked: app.marked.peek(),
+    marks: app.marks.peek(),
+    pointer: state.hovered.peek() && state.pointer.peek(),
+    selected: framedBlock(picture, selected.peek()),
+    holes: fragments.peek()?.holes ?? [],
+    pins: framedPins(picture, fragments.peek(), app.cursor.peek()),
   };
 }
 

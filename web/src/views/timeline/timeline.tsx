@@ -1,16 +1,17 @@
 // The timeline: what is allocated and reserved over events or time, by what it is for.
 
 import { type Signal, useComputed, useSignalEffect } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { Float } from "../../draw/float.tsx";
 import { type Painter, Stage } from "../../draw/stage.tsx";
 import type { Grouping } from "../../source/api.ts";
 import type { App } from "../../state/app.ts";
-import { useActions, useApp, usePicture } from "../../state/hooks.ts";
+import { useActions, useApp } from "../../state/hooks.ts";
 import type { OpenDevice, Range } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
 import { fit, keyPan, keyZoom, motionActions, shareOf } from "../shared/motion.ts";
+import { usePainting } from "../shared/painting.ts";
 import { middle } from "../shared/rows.ts";
 import { useSelectedBlock } from "../shared/selected.ts";
 import type { Hovered } from "./hover.ts";
@@ -36,29 +37,17 @@ function TimelineOf({ device }: { device: OpenDevice }) {
   const painter = useRef<Painter | null>(null);
   const life = useLife(device);
 
-  useEffect(() => tiles.listen(() => painter.current?.repaint()), [tiles]);
-  useSignalEffect(() => {
-    for (const each of [app.range, app.axis, app.by, app.selection]) each.value;
-    for (const each of [view.bytes, view.lines, view.blocks]) each.value;
-    painter.current?.repaint();
+  usePainting({
+    name: "timeline",
+    ...{ tiles, painter },
+    shown: [app.range, app.axis, app.by, app.selection, view.bytes, view.lines, view.blocks],
+    above: [app.cursor, app.marked, app.marks, view.pointer, life],
   });
   useSignalEffect(() => {
-    for (const each of [app.cursor, app.marked, app.marks, view.pointer, life]) each.value;
+    for (const each of [app.cursor, view.pointer]) each.value;
     view.show(picture, app.cursor.peek());
-    painter.current?.retouch();
   });
-  useActions({
-    ...motionActions(app, () => shareOf(picture.layout.plot, view.pointer.peek()?.x)),
-    "pan-up": ({ fast }) => view.panBytes(picture, keyPan(fast)),
-    "pan-down": ({ fast }) => view.panBytes(picture, -keyPan(fast)),
-    taller: ({ fast }) => view.zoomBytes(picture, keyZoom(fast), middle(picture.layout.plot)),
-    flatter: ({ fast }) => view.zoomBytes(picture, 1 / keyZoom(fast), middle(picture.layout.plot)),
-    fit: () => {
-      fit(app, life.peek());
-      view.bytes.value = null;
-    },
-  });
-  usePicture({ name: "timeline", png: () => painter.current!.png(), svg: () => painter.current!.svg() });
+  useTimelineActions(picture, view, life);
   return (
     <section class="timeline">
       <TimelineToolbar device={device} view={view} />
@@ -88,6 +77,22 @@ function TimelineOf({ device }: { device: OpenDevice }) {
       </div>
     </section>
   );
+}
+
+/** What keys do. */
+function useTimelineActions(picture: TimelinePicture, view: TimelineState, life: Signal<Range | null>): void {
+  const app = useApp();
+  useActions({
+    ...motionActions(app, () => shareOf(picture.layout.plot, view.pointer.peek()?.x)),
+    "pan-up": ({ fast }) => view.panBytes(picture, keyPan(fast)),
+    "pan-down": ({ fast }) => view.panBytes(picture, -keyPan(fast)),
+    taller: ({ fast }) => view.zoomBytes(picture, keyZoom(fast), middle(picture.layout.plot)),
+    flatter: ({ fast }) => view.zoomBytes(picture, 1 / keyZoom(fast), middle(picture.layout.plot)),
+    fit: () => {
+      fit(app, life.peek());
+      view.bytes.value = null;
+    },
+  });
 }
 
 function wishesOf(app: App, view: TimelineState): Wishes {
