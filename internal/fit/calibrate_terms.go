@@ -73,7 +73,7 @@ func (t *CalibratedTerm) sentence() string {
 		}
 		return text
 	}
-	return fmt.Sprintf("by the model's rule, which %d of %d measured calls take to the byte, and no call takes more", t.Exact, t.Calls)
+	return fmt.Sprintf("by the model's rule, which %d of %d measured calls take to the byte, and none takes 1 MiB more", t.Exact, t.Calls)
 }
 
 // scratch reads it from the call's events.

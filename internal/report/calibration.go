@@ -38,7 +38,8 @@ func Calibration(w io.Writer, l term.Look, card *fit.Profile, file string) error
 	}
 	if file != "" {
 		p.line("")
-		p.text(0, fmt.Sprintf("Written to %s. Predict with it: ullage fit --gpu %s -- python train.py", file, file))
+		p.line("Written to " + file + ". To predict with it:")
+		p.line("  ullage fit --gpu " + file + " -- python train.py")
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
