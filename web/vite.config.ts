@@ -8,6 +8,7 @@ import { defineConfig } from "vitest/config";
 /** The places in index.html that stand for code and style. */
 const SCRIPT = '<script type="module" src="/src/main.tsx"></script>';
 const STYLE = "<!--style-->";
+const ICON = '<link rel="icon" href="icon.svg">';
 
 /** Puts text in at the one place where mark stands; a mark that is gone fails the build. */
 function put(page: string, mark: string, text: string): string {
@@ -33,7 +34,7 @@ function pages(): Plugin {
         throw new Error("want app.js and app.css from the build");
       const page = readFileSync(new URL("index.html", import.meta.url), "utf8");
       const linked = put(page, SCRIPT, '<script defer src="app.js"></script>');
-      const whole = put(page, SCRIPT, "");
+      const whole = put(put(page, SCRIPT, ""), ICON, '<link rel="icon" href="data:,">');
       const emit = (fileName: string, source: string) => this.emitFile({ type: "asset", fileName, source });
       emit("index.html", put(linked, STYLE, '<link rel="stylesheet" href="app.css">'));
       emit(
