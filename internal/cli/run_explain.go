@@ -59,7 +59,8 @@ func (r *runner) explainFiles(ctx context.Context, files []recorded) error {
 	if err := r.explain.print(devices); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nullage: for more: ullage explain %s\n", term.Clean(pathsOf(set)))
+	paths := term.Clean(pathsOf(set))
+	fmt.Fprintf(w, "\nullage: for more: ullage explain %s\nullage: to look at it: ullage view %s\n", paths, paths)
 	return r.explain.verdict()
 }
 
