@@ -9,7 +9,7 @@ import { type AppState, decodeHash, defaultState, encodeHash, type FlameState, s
 import type { Action } from "./keys.ts";
 import { eventsIn } from "./time.ts";
 import type { TableName } from "./types.ts";
-import type { OpenDevice, Range, RendererChoice, Selection, Theme, ViewName } from "./viewer.ts";
+import type { OpenDevice, Range, RendererChoice, Selection, SeriesName, Theme, ViewName } from "./viewer.ts";
 
 /** What a view offers to save: its picture, as it is shown. */
 export interface Picture {
@@ -57,6 +57,10 @@ export class App {
   readonly twin = signal(false);
   readonly flame = signal<FlameState>(defaultState.flame);
   readonly vertical = signal<Range | null>(null);
+  readonly fragments = signal(false);
+  readonly height = signal<Range | "window" | null>(null);
+  readonly lines = signal<readonly SeriesName[]>(defaultState.lines);
+  readonly blocks = signal(true);
   readonly other = signal<DeviceRef | null>(null);
   readonly finding = signal<number | null>(null);
   readonly marks = signal<readonly number[]>([]);
@@ -137,6 +141,7 @@ export class App {
       this.selection.value = null;
       this.marked.value = null;
       this.vertical.value = null;
+      this.height.value = null;
       this.finding.value = null;
       this.flame.value = { ...this.flame.value, zoom: "" };
     });
@@ -254,6 +259,10 @@ const plainFields = [
   "twin",
   "flame",
   "vertical",
+  "fragments",
+  "height",
+  "lines",
+  "blocks",
   "other",
   "finding",
   "marks",

@@ -17,6 +17,10 @@ const full: AppState = {
   twin: true,
   flame: { invert: true, library: false, range: true, zoom: "0.2.1" },
   vertical: { from: 0, to: 4096 },
+  fragments: true,
+  height: { from: 1024, to: 17_179_869_184.25 },
+  lines: ["active", "requested"],
+  blocks: false,
   other: { id: "00aa", dev: 0 },
   finding: 3,
   marks: [5, 70, 800],
@@ -72,4 +76,10 @@ test("a lone per cent sign in a query that someone typed is itself", () => {
 
 test("marks are in order and each is there once", () => {
   expect(decodeHash("#m=9.3.9").state.marks).toEqual([3, 9]);
+});
+
+test("a timeline without lines, and one that fits its height, are remembered as such", () => {
+  const state: AppState = { ...defaultState, lines: [], height: "window" };
+  expect(decodeHash(encodeHash({ state, unknown: [] })).state).toEqual(state);
+  expect(decodeHash("#u=1&a=reserved.no_such.active").state.lines).toEqual(["reserved", "active"]);
 });

@@ -6,7 +6,15 @@
 
 import type { DeviceRef, GroupBy } from "../source/api.ts";
 import type { TableName } from "./types.ts";
-import type { Axis, Range, RendererChoice, Selection, ViewName } from "./viewer.ts";
+import {
+  type Axis,
+  type Range,
+  type RendererChoice,
+  type Selection,
+  type SeriesName,
+  seriesNames,
+  type ViewName,
+} from "./viewer.ts";
 
 export const views = [
   "timeline",
@@ -50,6 +58,14 @@ export interface AppState {
   flame: FlameState;
   /** The map's vertical window, in bytes of its axis; null shows all. */
   vertical: Range | null;
+  /** The map marks what is free between blocks at the cursor. */
+  fragments: boolean;
+  /** Amounts that the timeline's height stands for: null for the recording's, "window" for those in sight. */
+  height: Range | "window" | null;
+  /** Amounts that the timeline draws as lines. */
+  lines: readonly SeriesName[];
+  /** The timeline draws each block by itself where there is room. */
+  blocks: boolean;
   /** The device that the chosen one is compared with. */
   other: DeviceRef | null;
   /** Number of the finding that is open, as the list counts; null opens none. */
@@ -75,6 +91,10 @@ export const defaultState: AppState = {
   twin: false,
   flame: { invert: false, library: true, range: false, zoom: "" },
   vertical: null,
+  fragments: false,
+  height: null,
+  lines: ["reserved"],
+  blocks: true,
   other: null,
   finding: null,
   marks: [],
@@ -131,6 +151,10 @@ const codecs = [
   codec("p", "twin", encodeFlag, (text) => text === "1"),
   codec("f", "flame", encodeFlame, decodeFlame),
   codec("y", "vertical", encodeRange, decodeRange),
+  codec("c", "fragments", encodeFlag, (text) => text === "1"),
+  codec("h", "height", encodeHeight, (text) => (text === "window" ? text : decodeRange(text))),
+  codec("a", "lines", (lines) => lines.join("."), decodeLines),
+  codec("b", "blocks", encodeFlag, (text) => text !== "0"),
   codec("w", "other", encodeDevice, decodeDevice),
   codec("n", "finding", String, decodeInteger),
   codec("m", "marks", (marks) => marks.join("."), decodeMarks),
@@ -270,6 +294,16 @@ function decodeFlame(text: string): FlameState | undefined {
     range: flags.includes("r"),
     zoom: match[2] ?? "",
   };
+}
+
+function encodeHeight(height: Range | "window"): string {
+  return height === "window" ? height : encodeRange(height);
+}
+
+/** Names that are no amount are passed over. */
+function decodeLines(text: string): SeriesName[] {
+  const names = text.split(".");
+  return seriesNames.filter((name) => names.includes(name));
 }
 
 function decodeMarks(text: string): number[] | undefined {

@@ -17,6 +17,10 @@ export type Selection =
   | { readonly kind: "segment"; readonly address: string }
   | { readonly kind: "group"; readonly by: GroupBy; readonly group: number };
 
+/** Amounts of memory that are known after every event. */
+export const seriesNames = ["reserved", "active", "allocated", "requested"] as const;
+export type SeriesName = (typeof seriesNames)[number];
+
 export type Axis = "events" | "time";
 export type Theme = "light" | "dark";
 export type RendererChoice = "auto" | "canvas" | "webgl";

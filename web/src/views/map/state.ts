@@ -1,4 +1,4 @@
-// What the map knows beside the app's state: whether it marks what is free, and what is under the pointer.
+// What the map's parts share: what the app's state says of it, and what is under the pointer.
 
 import { type Signal, signal } from "@preact/signals";
 import { clamp, pan, type Span, zoom } from "../../draw/camera.ts";
@@ -14,9 +14,11 @@ export class MapState {
   readonly pointer: Signal<Point | null> = signal(null);
   readonly hovered: Signal<Hovered | null> = signal(null);
   /** Free pieces at the cursor are marked. */
-  readonly fragments = signal(false);
+  readonly fragments: App["fragments"];
 
-  constructor(private readonly app: App) {}
+  constructor(private readonly app: App) {
+    this.fragments = app.fragments;
+  }
 
   hover(picture: MapPicture, at: Point | null): void {
     this.pointer.value = at;

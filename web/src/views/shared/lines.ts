@@ -3,11 +3,9 @@
 
 import { type Colour, withAlpha } from "../../draw/palette.ts";
 import type { Batch, Renderer } from "../../draw/renderer.ts";
+import type { SeriesName } from "../../state/viewer.ts";
 import type { Columns } from "../../tiles/columns.ts";
 import type { CountersTile } from "../../tiles/decode.ts";
-
-export const seriesNames = ["reserved", "active", "allocated", "requested"] as const;
-export type SeriesName = (typeof seriesNames)[number];
 
 /** The lowest and the highest value in a column, and the last. */
 export interface Extremes {

@@ -2,8 +2,9 @@
 
 import type { Point } from "../../draw/gestures.ts";
 import type { Mark } from "../../source/api.ts";
+import { type SeriesName, seriesNames } from "../../state/viewer.ts";
 import { columnAt } from "../../tiles/columns.ts";
-import { type Extremes, eventsOf, extremesAt, type SeriesName, seriesNames } from "../shared/lines.ts";
+import { type Extremes, eventsOf, extremesAt } from "../shared/lines.ts";
 import { markAt } from "../shared/marks.ts";
 import { inside } from "../shared/rows.ts";
 import { type Slice, sliceAt } from "./bands.ts";

@@ -7,7 +7,7 @@ import { Batch } from "../../draw/renderer.ts";
 import { addRules, drawByteLabels, drawEventLabels } from "../../draw/rulers.ts";
 import type { Frame } from "../../draw/stage.tsx";
 import type { Device, GroupBy, Limit } from "../../source/api.ts";
-import type { Axis, Range, Selection } from "../../state/viewer.ts";
+import type { Axis, Range, Selection, SeriesName } from "../../state/viewer.ts";
 import { along, type Place, tilesOf, tileWidth } from "../../tiles/address.ts";
 import { type Columns, columnsOf, type Piece, piecesOf } from "../../tiles/columns.ts";
 import { evenCover, fineCover } from "../../tiles/cover.ts";
@@ -15,7 +15,7 @@ import type { BandsTile, CountersTile, PackedTile } from "../../tiles/decode.ts"
 import type { DeviceTiles } from "../../tiles/shared.ts";
 import { formatBytes } from "../../units/units.ts";
 import { groupColours } from "../shared/colours.ts";
-import { greatest, paintLine, type SeriesName } from "../shared/lines.ts";
+import { greatest, paintLine } from "../shared/lines.ts";
 import { drawMarks, drawSteps } from "../shared/marks.ts";
 import { drawWindow, paintMinimap } from "../shared/minimap.ts";
 import { drawCursor, drawFlags, drawMarked } from "../shared/overlay.ts";

@@ -1,10 +1,10 @@
-// What the timeline knows beside the app's state: how high it is zoomed, which lines it shows,
-// and what is under the pointer.
+// What the timeline's parts share: what the app's state says of it, and what is under the pointer.
 
 import { type Signal, signal } from "@preact/signals";
-import { clamp, pan, type Span, zoom } from "../../draw/camera.ts";
+import { clamp, pan, zoom } from "../../draw/camera.ts";
 import type { Point } from "../../draw/gestures.ts";
-import type { SeriesName } from "../shared/lines.ts";
+import type { App } from "../../state/app.ts";
+import { type SeriesName, seriesNames } from "../../state/viewer.ts";
 import type { Slice } from "./bands.ts";
 import { type Hovered, highestSlice, hoveredAt, sliceUnder } from "./hover.ts";
 import { type TimelinePicture, wholeBytes } from "./picture.ts";
@@ -13,16 +13,21 @@ import { type TimelinePicture, wholeBytes } from "./picture.ts";
 const LEAST_BYTES = 4096;
 
 export class TimelineState {
-  /** Amounts that the plot spans: null for the whole recording's, "window" for the largest of those in sight. */
-  readonly bytes: Signal<Span | "window" | null> = signal(null);
-  readonly lines: Signal<readonly SeriesName[]> = signal(["reserved"]);
-  readonly blocks = signal(true);
+  readonly bytes: App["height"];
+  readonly lines: App["lines"];
+  readonly blocks: App["blocks"];
   readonly pointer: Signal<Point | null> = signal(null);
   readonly hovered: Signal<Hovered | null> = signal(null);
   /** What the legend tells. */
   readonly slice: Signal<Slice | null> = signal(null);
   /** Blocks are not shown one by one, although they are asked for. */
   readonly tooMany = signal(false);
+
+  constructor(app: App) {
+    this.bytes = app.height;
+    this.lines = app.lines;
+    this.blocks = app.blocks;
+  }
 
   hover(picture: TimelinePicture, at: Point | null): void {
     this.pointer.value = at;
@@ -60,6 +65,6 @@ export class TimelineState {
 
   toggleLine(name: SeriesName): void {
     const lines = this.lines.peek();
-    this.lines.value = lines.includes(name) ? lines.filter((each) => each !== name) : [...lines, name];
+    this.lines.value = seriesNames.filter((each) => (each === name) !== lines.includes(each));
   }
 }

@@ -31,7 +31,7 @@ export function Timeline() {
 function TimelineOf({ device }: { device: OpenDevice }) {
   const app = useApp();
   const tiles = deviceTiles(device, app.source);
-  const view = useMemo(() => new TimelineState(), []);
+  const view = useMemo(() => new TimelineState(app), [app]);
   const picture = useMemo(() => new TimelinePicture(device.info, tiles), [device, tiles]);
   const pointing = useMemo(() => new Pointing(app, picture, view), [app, picture, view]);
   const painter = useRef<Painter | null>(null);

@@ -1,9 +1,8 @@
 // What the timeline can be told.
 
 import { Tick } from "../../shell/ui.tsx";
-import type { OpenDevice } from "../../state/viewer.ts";
+import type { OpenDevice, SeriesName } from "../../state/viewer.ts";
 import { AxisPick, EndButtons, GroupingMenu } from "../shared/controls.tsx";
-import type { SeriesName } from "../shared/lines.ts";
 import type { TimelineState } from "./state.ts";
 
 /** Allocated memory is the top of the stack; the others are lines over it. */
