@@ -48,7 +48,7 @@ function Details({ finding }: { finding: Finding }) {
       <p class="quiet">
         {finding.rule} · confidence {finding.confidence}
       </p>
-      {finding.event !== null && <Places event={finding.event} />}
+      {finding.event !== null && <Places event={finding.event} rule={finding.rule} />}
       <ul>
         {finding.evidence.map((text) => (
           <li key={text}>
@@ -78,8 +78,11 @@ const shownIn: readonly (readonly [view: ViewName, words: string])[] = [
   ["flame", "who holds what"],
 ];
 
+/** Rules about free memory that lies in pieces: the map marks these then. */
+const ofPieces = /^frag\/|\/fragmentation$/;
+
 /** Where a finding shows, in the other views. */
-function Places({ event }: { event: number }) {
+function Places({ event, rule }: { event: number; rule: string }) {
   const app = useApp();
   return (
     <div class="buttons">
@@ -89,6 +92,7 @@ function Places({ event }: { event: number }) {
           key={view}
           onClick={() => {
             app.goTo(event);
+            if (ofPieces.test(rule)) app.fragments.value = true;
             app.act(`view-${view}`);
           }}
         >
