@@ -128,5 +128,5 @@ test("a link leads another reader to the same place", async () => {
   ] as const)
     expect(hashOf(other).get(key), key).toBe(value);
   await expect.poll(() => readout(other, "event")).toMatch(/^1,234 of/);
-  expect(await readout(other, "allocated")).toBe(await readout(page, "allocated"));
+  await expect.poll(() => readout(other, "allocated")).toBe(await readout(page, "allocated"));
 });

@@ -157,8 +157,10 @@ describe("the map", () => {
       devices: { fragmentation: { event: number; largest_bytes: number; pinned_bytes: number } }[];
     };
     const { event, largest_bytes, pinned_bytes } = devices[0]!.fragmentation;
-    const page = await open(server, `v=map&e=${event}`);
-    await page.getByLabel("free pieces").check();
+    const page = await open(server, "v=findings");
+    await page.getByRole("button", { name: "asked for at" }).click();
+    await page.getByRole("button", { name: "on the map" }).click();
+    await hashBecomes(page, "e", new RegExp(`^${event}$`));
     const words = page.locator(".fragments");
     const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(2)} MiB`;
     await words.waitFor();

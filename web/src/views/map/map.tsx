@@ -11,7 +11,7 @@ import type { BlockDetail, Moment } from "../../state/types.ts";
 import type { OpenDevice } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
-import { Legend } from "../moment/legend.tsx";
+import { Legend } from "../shared/legend.tsx";
 import { fit, keyPan, keyZoom, motionActions, shareOf } from "../shared/motion.ts";
 import { usePainting } from "../shared/painting.ts";
 import { middle } from "../shared/rows.ts";

@@ -8,9 +8,9 @@ import { goToPeak, jump, stepBy } from "../../state/navigate.ts";
 import { question } from "../../state/question.ts";
 import type { Moment } from "../../state/types.ts";
 import { formatBytes, formatPlural } from "../../units/units.ts";
+import { Legend } from "../shared/legend.tsx";
 import { TwinPick } from "../shared/twin.tsx";
 import { sumUsage, usageOf } from "./layout.ts";
-import { Legend } from "./legend.tsx";
 import { MomentList } from "./list.tsx";
 import { MomentPicture } from "./picture.tsx";
 
