@@ -75,7 +75,8 @@ func (c *calibrator) measure(ctx context.Context) (*fit.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range session.Problems() {
+	if all := session.Problems(); len(all) > 0 {
+		p := all[0]
 		if p.Hint == "" {
 			return nil, errors.New(p.Message)
 		}

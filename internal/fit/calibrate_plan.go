@@ -40,9 +40,23 @@ var calibrationForms = []struct {
 	n    int64
 	is   float64
 }{
-	{convBF16, false, 64, 1}, {convTF32, false, 64, 0.9}, {convBF16, true, 64, 0.6}, {convTF32, false, 32, 0.5}, {convF16, false, 64, 0.5}, {convBF16, false, 128, 0.5},
-	{convBF16, false, 16, 0.4}, {convTF32, false, 128, 0.4}, {convTF32, true, 64, 0.4}, {convBF16, false, 256, 0.35}, {convBF16, false, 32, 0.35}, {convTF32, false, 8, 0.3},
-	{convF16, true, 64, 0.3}, {convBF16, true, 256, 0.25}, {convF32, false, 64, 0.2}, {convTF32, false, 1, 0.2}, {convBF16, false, 1, 0.15},
+	{convBF16, false, 64, 1},
+	{convTF32, false, 64, 0.9},
+	{convBF16, true, 64, 0.6},
+	{convTF32, false, 32, 0.5},
+	{convF16, false, 64, 0.5},
+	{convBF16, false, 128, 0.5},
+	{convBF16, false, 16, 0.4},
+	{convTF32, false, 128, 0.4},
+	{convTF32, true, 64, 0.4},
+	{convBF16, false, 256, 0.35},
+	{convBF16, false, 32, 0.35},
+	{convTF32, false, 8, 0.3},
+	{convF16, true, 64, 0.3},
+	{convBF16, true, 256, 0.25},
+	{convF32, false, 64, 0.2},
+	{convTF32, false, 1, 0.2},
+	{convBF16, false, 1, 0.15},
 }
 
 // CalibrationPlan is the convolutions to measure on a card, in the order in which they are

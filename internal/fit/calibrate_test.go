@@ -167,9 +167,7 @@ func TestCalibrateWorkspaces(t *testing.T) {
 func TestCalibrateTerms(t *testing.T) {
 	call := func(n int64, scratch ...int64) string {
 		events := []int64{4 * n, 8 * n}
-		for _, s := range scratch {
-			events = append(events, s)
-		}
+		events = append(events, scratch...)
 		for i := range scratch {
 			events = append(events, -int64(i+2)-1)
 		}

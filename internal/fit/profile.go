@@ -67,27 +67,27 @@ func (c Context) Bytes(used Libraries) int64 {
 }
 
 // Bytes returns what communicators take.
-func (n *NCCLContext) Bytes(comms []Communicator) (bytes int64) {
+func (c *NCCLContext) Bytes(comms []Communicator) (bytes int64) {
 	if len(comms) > 0 {
-		bytes = n.LibraryBytes
+		bytes = c.LibraryBytes
 	}
 	for i := range comms {
-		c := &comms[i]
-		bytes += n.CommunicatorBytes
-		if c.Ranks < 2 {
+		with := &comms[i]
+		bytes += c.CommunicatorBytes
+		if with.Ranks < 2 {
 			continue
 		}
-		if c.Rings {
-			bytes += n.RingsBytes
+		if with.Rings {
+			bytes += c.RingsBytes
 		}
-		if c.Send || c.Receive {
-			bytes += n.MessagesBytes
+		if with.Send || with.Receive {
+			bytes += c.MessagesBytes
 		}
-		if c.Send {
-			bytes += n.SendBytes
+		if with.Send {
+			bytes += c.SendBytes
 		}
-		if c.Receive {
-			bytes += n.ReceiveBytes
+		if with.Receive {
+			bytes += c.ReceiveBytes
 		}
 	}
 	return bytes

@@ -2,9 +2,9 @@
 
 usage: calibration_layers.py > internal/fit/calibration_layers.txt
 
-Needs torch and torchvision, and no GPU. A layer counts once for each model of model_layers.jsonl.xz and conv_workspace.VISION that has it in images of 224 by
-224; those of one model alone are left out. Added are the layers of the U-Nets of diffusion and of segmentation, by hand. A line is [channels innermost] C H W
-K R S stride padding dilation groups, and the number of models.
+Needs torch and torchvision, and no GPU. A layer counts once for each model of model_layers.jsonl.xz and conv_workspace.VISION that
+has it in images of 224 by 224; those of one model alone are left out. Added are the layers of the U-Nets of diffusion and of
+segmentation, by hand. A line is [channels innermost] C H W K R S stride padding dilation groups, and the number of models.
 """
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def unets():
         yield (0, channels, size, size, channels, 3, 3, 1, 1, 1, 1)
         yield (0, 2 * channels, size, size, channels, 3, 3, 1, 1, 1, 1)
         yield (0, channels, size, size, channels, 3, 3, 2, 1, 1, 1)
-    yield from ((0, 4, 64, 64, 320, 3, 3, 1, 1, 1, 1), (0, 320, 64, 64, 4, 3, 3, 1, 1, 1, 1), (0, 512, 64, 64, 512, 3, 3, 1, 1, 1, 1), (0, 256, 256, 256, 256, 3, 3, 1, 1, 1, 1))
+    for size, channels, out in ((64, 4, 320), (64, 320, 4), (64, 512, 512), (256, 256, 256)):
+        yield (0, channels, size, size, out, 3, 3, 1, 1, 1, 1)
     for size, channels in ((256, 64), (128, 128), (64, 256), (32, 512)):
         yield (0, channels, size, size, channels, 3, 3, 1, 1, 1, 1)
         yield (0, channels // 2 if channels > 64 else 3, size, size, channels, 3, 3, 1, 1, 1, 1)

@@ -96,8 +96,11 @@ class Kernels(unittest.TestCase):
     def setUp(self) -> None:
         self.rows: list[dict[str, Any]] = []
         gpu = RecordingCuda(total_bytes=1 << 34)
-        for patch in (mock.patch.object(kernels, "say", lambda **row: self.rows.append(row)), mock.patch.object(operators, "DEVICE", "cpu"), gpu,
-                      mock.patch.object(torch.cuda, "memory_reserved", lambda: 0), mock.patch.object(torch.cuda, "get_device_capability", lambda: (9, 0))):
+        for patch in (
+            mock.patch.object(kernels, "say", lambda **row: self.rows.append(row)), mock.patch.object(operators, "DEVICE", "cpu"), gpu,
+            mock.patch.object(torch.cuda, "memory_reserved", lambda: 0),
+            mock.patch.object(torch.cuda, "get_device_capability", lambda: (9, 0)),
+        ):
             patch.__enter__()
             self.addCleanup(patch.__exit__, None, None, None)
         self.recorder = of_torch("cpu")
@@ -136,7 +139,10 @@ class Kernels(unittest.TestCase):
         self.assertEqual(self.rows[-1], {"e": "convolutions", "tried": 0, "of": 1})
 
     def test_convolutions_in_all_directions(self) -> None:
-        cases = [["tf32", 0, 2, 8, 14, 14, 16, 3, 3, 2, 1, 1, 1], ["bf16", 1, 2, 8, 14, 14, 8, 1, 3, 1, 1, 1, 8], ["f32", 0, 2, 8, 14, 14, 1 << 40, 3, 3, 2, 1, 1, 1]]
+        cases = [
+            ["tf32", 0, 2, 8, 14, 14, 16, 3, 3, 2, 1, 1, 1], ["bf16", 1, 2, 8, 14, 14, 8, 1, 3, 1, 1, 1, 8],
+            ["f32", 0, 2, 8, 14, 14, 1 << 40, 3, 3, 2, 1, 1, 1],
+        ]
         kernels.convolutions(self.recorder, list(enumerate(cases)), room=1 << 33, until=1e12)
         self.assertEqual([r["i"] for r in self.rows if r["e"] == "convolution"], [0, 1], "the third is larger than the card")
         self.assertEqual(self.rows[-1], {"e": "convolutions", "tried": 3, "of": 3})
@@ -240,13 +246,19 @@ class TheDriver(unittest.TestCase):
             self.assertEqual(driver.Driver().card(0).uuid, "MIG-" + str(IDENTITY))
 
     def test_why_there_is_no_gpu(self) -> None:
-        for cuda, index, want in ((None, 0, "no NVIDIA driver"), (FakeLibcuda(status=100), 0, "CUDA_ERROR_NO_DEVICE"), (FakeLibcuda(2), 2, "there is no GPU 2: 2 can be seen")):
+        for cuda, index, want in (
+            (None, 0, "no NVIDIA driver"), (FakeLibcuda(status=100), 0, "CUDA_ERROR_NO_DEVICE"),
+            (FakeLibcuda(2), 2, "there is no GPU 2: 2 can be seen"),
+        ):
             with libraries(cuda, None), self.assertRaisesRegex(driver.NoGPU, want):
                 driver.Driver().card(index)
 
     def test_who_uses_it(self) -> None:
         unknown = (1 << 64) - 1
-        for processes, want in (([(os.getpid(), 500), (1, 70)], (500, 1 << 30, 1)), ([(os.getpid(), unknown)], (None, 1 << 30, 0)), ([(1, 70)], (None, 1 << 30, 1)), ([], (None, 1 << 30, 0))):
+        for processes, want in (
+            ([(os.getpid(), 500), (1, 70)], (500, 1 << 30, 1)), ([(os.getpid(), unknown)], (None, 1 << 30, 0)),
+            ([(1, 70)], (None, 1 << 30, 1)), ([], (None, 1 << 30, 0)),
+        ):
             with libraries(None, FakeNVML(processes=processes)):
                 now = driver.usage(driver.NVML.load(), "GPU-" + str(IDENTITY))
             self.assertEqual((now.mine, now.device, now.others), want)
@@ -273,7 +285,8 @@ class Running(unittest.TestCase):
         self.assertEqual(found[-1], {"e": "left", "what": "context", "why": "it was not done after 0 seconds"})
 
     def test_a_part_begins_when_it_is_told(self) -> None:
-        part = run.Part(self.folder, "kernels", {}, "0", command=[sys.executable, "-c", "print('{\"e\": \"kernels\", \"seconds\": ' + input() + '}')"])
+        code = "print('{\"e\": \"kernels\", \"seconds\": ' + input() + '}')"
+        part = run.Part(self.folder, "kernels", {}, "0", command=[sys.executable, "-c", code])
         self.assertEqual(part.so_far()[0], [])
         part.tell("1.5")
         self.assertEqual(part.lines(60), [{"e": "kernels", "seconds": 1.5}])
@@ -290,7 +303,10 @@ class Running(unittest.TestCase):
             me = " ".join([name, *arguments[:1]])
             row = {"e": "process", "what": "init", "mine": mine} if name == "context" else {"e": name}
             done.append("start " + me)
-            return types.SimpleNamespace(lines=lambda seconds: done.append("end " + me) or [row], so_far=lambda: ([row], False), tell=lambda line: done.append("tell " + me))
+            return types.SimpleNamespace(
+                lines=lambda seconds: done.append("end " + me) or [row], so_far=lambda: ([row], False),
+                tell=lambda line: done.append("tell " + me),
+            )
 
         with open(os.path.join(self.folder, "config.json"), "w") as file:
             json.dump({"index": 0, "seconds": 45, "convolutions": []}, file)

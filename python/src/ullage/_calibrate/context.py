@@ -17,16 +17,19 @@ def main(run: str) -> None:
 
     def say(what: str, reserved: int) -> None:
         now = usage(nvml, identity)
-        print(json.dumps({"e": "process", "run": int(run), "what": what, "mine": now.mine, "device": now.device, "others": now.others, "reserved": reserved}), flush=True)
+        row = {"run": int(run), "what": what, "mine": now.mine, "device": now.device, "others": now.others, "reserved": reserved}
+        print(json.dumps({"e": "process", **row}), flush=True)
 
     say("before", 0)
 
     import torch
 
     if not torch.cuda.is_available():
-        raise SystemExit(f"torch {torch.__version__} does not find the GPU that the driver has" + ("" if torch.version.cuda else ": it is a build without CUDA"))
+        why = "" if torch.version.cuda else ": it is a build without CUDA"
+        raise SystemExit(f"torch {torch.__version__} does not find the GPU that the driver has{why}")
     cudnn: Any = torch.backends.cudnn
-    print(json.dumps({"e": "torch", "torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": cudnn.version(), "nccl": nccl_version(torch)}), flush=True)
+    versions = {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": cudnn.version(), "nccl": nccl_version(torch)}
+    print(json.dumps({"e": "torch", **versions}), flush=True)
     for step, begin in STEPS.items():
         begin(torch)
         torch.cuda.synchronize()
@@ -91,20 +94,27 @@ def convolution(torch: Any) -> None:
 def training(torch: Any) -> None:
     """Two steps of a small network of all common layers, under autocast and without."""
     nn = torch.nn
-    body = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1), nn.Conv2d(64, 128, 3, 2, 1), nn.Conv2d(128, 128, 1), nn.AdaptiveAvgPool2d(8), nn.Flatten(2)).cuda()
+    body = nn.Sequential(
+        nn.Conv2d(3, 64, 7, 2, 3), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
+        nn.Conv2d(64, 128, 3, 2, 1), nn.Conv2d(128, 128, 1), nn.AdaptiveAvgPool2d(8), nn.Flatten(2),
+    ).cuda()
     block, head = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True).cuda(), nn.Linear(64, 1000).cuda()
     parameters = [*body.parameters(), *block.parameters(), *head.parameters()]
     for autocast in (False, True):
         optimizer = torch.optim.AdamW(parameters)
         with torch.autocast("cuda", dtype=_types(torch)[1], enabled=autocast):
-            loss = nn.functional.cross_entropy(head(block(body(torch.rand(8, 3, 128, 128, device="cuda")))).flatten(0, 1), torch.zeros(8 * 128, dtype=torch.long, device="cuda"))
+            scores = head(block(body(torch.rand(8, 3, 128, 128, device="cuda")))).flatten(0, 1)
+            loss = nn.functional.cross_entropy(scores, torch.zeros(8 * 128, dtype=torch.long, device="cuda"))
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
     loss.item()
 
 
-STEPS: dict[str, Callable[[Any], None]] = {"init": init, "kernels": kernels, "bias": biased, "cublas": product, "thread": thread, "cudnn": convolution, "training": training}
+STEPS: dict[str, Callable[[Any], None]] = {
+    "init": init, "kernels": kernels, "bias": biased, "cublas": product,
+    "thread": thread, "cudnn": convolution, "training": training,
+}
 
 if __name__ == "__main__":
     main(sys.argv[1])

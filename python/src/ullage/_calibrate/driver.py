@@ -34,7 +34,9 @@ class Card:
 
 
 # CUdevice_attribute of cuda.h
-_ATTRIBUTES = {"major": 75, "minor": 76, "multiprocessors": 16, "max_threads_per_multiprocessor": 39, "l2_bytes": 38, "shared_bytes_per_block": 97}
+_ATTRIBUTES = {
+    "major": 75, "minor": 76, "multiprocessors": 16, "max_threads_per_multiprocessor": 39, "l2_bytes": 38, "shared_bytes_per_block": 97,
+}
 
 
 def _load(*names: str) -> Optional[Any]:
@@ -52,10 +54,12 @@ class Driver:
     def __init__(self) -> None:
         self._cuda = _load("nvcuda.dll") if sys.platform == "win32" else _load("libcuda.so.1", "libcuda.so")
         if self._cuda is None:
-            raise NoGPU("there is no NVIDIA driver on this machine", "calibrate on the machine with the GPU, and copy the file that it writes")
+            hint = "calibrate on the machine with the GPU, and copy the file that it writes"
+            raise NoGPU("there is no NVIDIA driver on this machine", hint)
         status = self._cuda.cuInit(0)
         if status != 0:
-            raise NoGPU(f"the NVIDIA driver finds no GPU (cuInit: {self._error(status)})", "what does nvidia-smi say? is CUDA_VISIBLE_DEVICES empty, or the container started without its GPUs?")
+            hint = "what does nvidia-smi say? is CUDA_VISIBLE_DEVICES empty, or the container started without its GPUs?"
+            raise NoGPU(f"the NVIDIA driver finds no GPU (cuInit: {self._error(status)})", hint)
 
     def _error(self, status: int) -> str:
         text = ctypes.c_char_p()
@@ -144,7 +148,8 @@ class NVML:
     def processes(self, identity: str) -> Optional[dict[int, Optional[int]]]:
         """What each process uses, by process id; None for one of which it is not told."""
         handle, count, found = self._handle(identity), ctypes.c_uint(_MAX_PROCESSES), (_Process * _MAX_PROCESSES)()
-        ask = getattr(self._lib, "nvmlDeviceGetComputeRunningProcesses_v3", None) or getattr(self._lib, "nvmlDeviceGetComputeRunningProcesses_v2", None)
+        versions = (getattr(self._lib, f"nvmlDeviceGetComputeRunningProcesses_v{n}", None) for n in (3, 2))
+        ask = next((found for found in versions if found is not None), None)
         if handle is None or ask is None or ask(handle, ctypes.byref(count), found) != 0:
             return None
         return {p.pid: None if p.used == _UNKNOWN else int(p.used) for p in found[: count.value]}

@@ -1,7 +1,8 @@
 """What products, convolutions and other operators take from the caching allocator for themselves, as its own history shows it.
 
-Most of the time goes into loading kernels and into cuDNN's plans, so the work is shared: one process has all but convolutions, others a share of
-the list of convolutions in config.json each. All import torch first, and begin when a line with the moment at which to end comes in.
+Most of the time goes into loading kernels and into cuDNN's plans, so the work is shared: one process has all but convolutions,
+others a share each of the list of convolutions in config.json. All import torch first, and begin when a line with the moment at
+which to end comes in.
 """
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def products(recorder: Recorder) -> None:
     """The workspaces that cuBLAS and cuBLASLt keep: for the first product, one with a bias, one on another stream; each twice."""
     a, bias = torch.zeros(512, 512, device=operators.DEVICE), torch.zeros(512, device=operators.DEVICE)
     half = a.to(torch.float16)
-    forms: list[tuple[str, Callable[[], Any]]] = [("mm", lambda: aten.mm(a, a)), ("half", lambda: aten.mm(half, half)), ("addmm", lambda: aten.addmm(bias, a, a))]
+    forms: list[tuple[str, Callable[[], Any]]] = [
+        ("mm", lambda: aten.mm(a, a)), ("half", lambda: aten.mm(half, half)), ("addmm", lambda: aten.addmm(bias, a, a)),
+    ]
     for _ in range(2):
         for what, form in forms:
             torch._C._cuda_clearCublasWorkspaces()
@@ -114,9 +117,10 @@ def other_operators(recorder: Recorder, until: float) -> None:
 
 
 def affordable(free: int, n: int, c: int, h: int, w: int, k: int, r: int, s: int, stride: int, groups: int) -> bool:
-    """Whether a convolution is quick (1 TFLOP), and has so much room that cuDNN takes the kernel that it wants: six times its operands."""
+    """Whether a convolution is quick (1 TFLOP), and has room for the kernel that cuDNN wants: six times its operands."""
     out = max(1, h // stride) * max(1, w // stride)
-    return 6 * 4 * n * (c * h * w + k * out) < free and 2 * n * k * out * (c // groups) * r * s < 1e12 and n * max(c * h * w, k * out) < 1 << 31
+    fits = 6 * 4 * n * (c * h * w + k * out) < free and n * max(c * h * w, k * out) < 1 << 31
+    return fits and 2 * n * k * out * (c // groups) * r * s < 1e12
 
 
 class Convolution:
@@ -133,7 +137,8 @@ class Convolution:
 
         return lambda result: got
 
-    def run(self, recorder: Recorder, mode: str, last: int, n: int, c: int, h: int, w: int, k: int, r: int, s: int, stride: int, pad: int, dilation: int, groups: int) -> None:
+    def run(self, recorder: Recorder, mode: str, last: int, n: int, *layer: int) -> None:
+        c, h, w, k, r, s, stride, pad, dilation, groups = layer
         torch.backends.cudnn.allow_tf32 = mode != "f32"
         layout: Any = torch.channels_last if last else torch.contiguous_format
         x = torch.empty((n, c, h, w), dtype=DTYPES[mode], device=operators.DEVICE, memory_format=layout)

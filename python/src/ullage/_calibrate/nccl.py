@@ -12,8 +12,8 @@ from .driver import NVML, usage
 def main(rank: int, ranks: int, meet: str) -> None:
     """Prints what the process takes before, and after each step that adds something: `[mine, device, reserved]`.
 
-    Steps are `first` (the library, a communicator, and its rings), `second` (another with rings), `alone` (one of a single rank, which has none), and with two
-    ranks `scatter` (the first rank's messages to the second) and `exchange` (messages both ways).
+    Steps are `first` (the library, a communicator, and its rings), `second` (another with rings), `alone` (one of a single rank, which
+    has none), and with two ranks `scatter` (the first rank's messages to the second) and `exchange` (messages both ways).
     """
     import torch
     import torch.distributed as dist

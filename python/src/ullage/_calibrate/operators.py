@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, Callable, Iterator
 
 GROUPS = {
-    **dict.fromkeys(("_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_efficient_attention",
-                     "_scaled_dot_product_efficient_attention_backward", "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_cudnn_attention_backward"), "attention"),
+    **{f"_scaled_dot_product_{kind}_attention{way}": "attention" for kind in ("flash", "efficient", "cudnn") for way in ("", "_backward")},
     **dict.fromkeys(("sort", "_unique2", "embedding_dense_backward", "index_put_", "_index_put_impl_"), "sorting"),
     **dict.fromkeys(("sum", "mean", "amax", "linalg_vector_norm"), "reduction"),
-    **dict.fromkeys(("native_layer_norm_backward", "_fused_rms_norm_backward", "native_group_norm_backward", "_softmax_backward_data"), "temporary"),
+    **dict.fromkeys(("native_layer_norm_backward", "_fused_rms_norm_backward", "native_group_norm_backward"), "temporary"),
+    "_softmax_backward_data": "temporary",
     **dict.fromkeys(("_cudnn_rnn", "_cudnn_rnn_backward"), "recurrent"),
 }
 Case = Callable[[], Any]
@@ -40,7 +40,10 @@ def _tensor(torch: Any, dtype: Any, *shape: int) -> Any:
 
 def attention(torch: Any) -> Iterator[Case]:
     half = torch.bfloat16 if torch.cuda.get_device_capability()[0] >= 8 else torch.float16
-    sizes = [(2, 12, 512, 64), (8, 16, 1024, 128), (1, 8, 128, 32), (1, 2, 2048, 64), (4, 12, 197, 64), (2, 8, 512, 80), (2, 8, 512, 96), (2, 4, 512, 256), (30, 12, 128, 64), (16, 8, 1024, 64)]
+    sizes = [
+        (2, 12, 512, 64), (8, 16, 1024, 128), (1, 8, 128, 32), (1, 2, 2048, 64), (4, 12, 197, 64),
+        (2, 8, 512, 80), (2, 8, 512, 96), (2, 4, 512, 256), (30, 12, 128, 64), (16, 8, 1024, 64),
+    ]
     for (batch, heads, rows, width), dtype, masked in itertools.product(sizes, (half, torch.float32), (False, True)):
         yield partial(_attend, torch, dtype, batch, heads, heads, rows, width, masked)
     for batch, heads, rows, width in sizes[:2]:
@@ -107,7 +110,8 @@ def norms(torch: Any) -> Iterator[Case]:
 
 
 def _layer_norm(torch: Any, dtype: Any, rows: int, columns: int) -> None:
-    _gradients(torch, lambda x, w, b: torch.nn.functional.layer_norm(x, (columns,), w, b), _tensor(torch, dtype, rows, columns), _tensor(torch, dtype, columns), _tensor(torch, dtype, columns))
+    of = [_tensor(torch, dtype, rows, columns), _tensor(torch, dtype, columns), _tensor(torch, dtype, columns)]
+    _gradients(torch, lambda x, w, b: torch.nn.functional.layer_norm(x, (columns,), w, b), *of)
 
 
 def _softmax(torch: Any, rows: int, columns: int) -> None:

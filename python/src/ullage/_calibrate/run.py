@@ -33,7 +33,9 @@ class Part:
         self.name, self._out = name, os.path.join(folder, "-".join([name, *arguments[:1]]) + ".out")
         self._stdout, self._stderr = open(self._out, "w"), open(self._out + ".err", "w")
         command = command or [sys.executable, "-m", f"ullage._calibrate.{name}", *arguments]
-        self._process = subprocess.Popen(command, stdout=self._stdout, stderr=self._stderr, stdin=subprocess.PIPE, text=True, env={**os.environ, **environ})
+        self._process = subprocess.Popen(
+            command, stdout=self._stdout, stderr=self._stderr, stdin=subprocess.PIPE, text=True, env={**os.environ, **environ}
+        )
 
     def tell(self, line: str) -> None:
         """Gives it a line to read. One that has ended says so at the end."""
@@ -99,8 +101,10 @@ def describe(driver: Driver, card: Card, nvml: Optional[NVML]) -> dict[str, Any]
     now = usage(nvml, card.uuid)
     memory = nvml.memory(card.uuid) if nvml is not None else None
     facts = {k: v for k, v in asdict(card).items() if k != "uuid"}
-    return {"e": "card", "version": 1, **facts, "driver": nvml.driver() if nvml else "", "driver_cuda": driver.version(), "nvml_total_bytes": memory[0] if memory else None,
-            "others": now.others, "python": sys.version.split()[0]}
+    return {
+        "e": "card", "version": 1, **facts, "driver": nvml.driver() if nvml else "", "driver_cuda": driver.version(),
+        "nvml_total_bytes": memory[0] if memory else None, "others": now.others, "python": sys.version.split()[0],
+    }
 
 
 def say(text: str) -> None:
@@ -155,7 +159,8 @@ class Run:
         """A rank on this card, and one on another where there is one."""
         cards = [self.card] + [self.driver.card(i) for i in range(self.driver.count()) if i != self.card.index][:1]
         environ = [{"CUDA_VISIBLE_DEVICES": c.uuid, "ULLAGE_CALIBRATE_UUID": c.uuid} for c in cards]
-        return [Part(self.folder, "nccl", e, str(rank), str(len(cards)), os.path.join(self.folder, "meet")) for rank, e in enumerate(environ)]
+        meet = os.path.join(self.folder, "meet")
+        return [Part(self.folder, "nccl", e, str(rank), str(len(cards)), meet) for rank, e in enumerate(environ)]
 
     def finish_nccl(self, ranks: list[Part]) -> None:
         """The ranks' lines; the second is ended soon after the first."""
@@ -181,7 +186,8 @@ def main() -> int:
         say("this is a part of `ullage fit --calibrate`, which starts it")
         return 2
     if importlib.util.find_spec("torch") is None:
-        return problem(folder, "torch", f"{sys.executable} has no torch", "name the Python that has it, as in: ullage fit --calibrate -- .venv/bin/python")
+        hint = "name the Python that has it, as in: ullage fit --calibrate -- .venv/bin/python"
+        return problem(folder, "torch", f"{sys.executable} has no torch", hint)
     with open(os.path.join(folder, "config.json")) as file:
         config = json.load(file)
     try:
