@@ -158,7 +158,6 @@ describe("the map", () => {
     };
     const { event, largest_bytes, pinned_bytes } = devices[0]!.fragmentation;
     const page = await open(server, "v=findings");
-    await page.getByRole("button", { name: "asked for at" }).click();
     await page.getByRole("button", { name: "on the map" }).click();
     await hashBecomes(page, "e", new RegExp(`^${event}$`));
     const words = page.locator(".fragments");
