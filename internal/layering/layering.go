@@ -63,6 +63,7 @@ func house() []room {
 		{path: "internal/term", floor: 1, powers: useStreams},
 		{path: "snapshot", floor: 2, plain: true, extra: []string{"github.com/klauspost/compress", "github.com/xi2/xz"}},
 		{path: "allocator", floor: 3, plain: true, pure: true},
+		{path: "internal/lease", floor: 4, plain: true, pure: true},
 		{path: "internal/made", floor: 4, plain: true, pure: true},
 		{path: "internal/rules", floor: 4, pure: true},
 		{path: "internal/timeline", floor: 4, pure: true},

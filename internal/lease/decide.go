@@ -1,0 +1,336 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// turn is one decision: the events that it has led to so far.
+type turn struct {
+	book   *Book
+	atMS   int64
+	actor  string
+	events []Event
+	err    error // an event that the book refused, which is a fault of this package
+}
+
+func (b *Book) turn(atMS int64, actor string) *turn {
+	return &turn{book: b, atMS: max(atMS, b.nowMS), actor: actor}
+}
+
+func (t *turn) emit(body Body) {
+	if t.err != nil {
+		return
+	}
+	e := Event{Seq: t.book.seq + 1, AtMS: t.atMS, Actor: t.actor, Body: body}
+	if t.err = t.book.Apply(e); t.err == nil {
+		t.events = append(t.events, e)
+	}
+}
+
+// done grants what can be granted now, and hands back all events.
+func (t *turn) done() ([]Event, error) {
+	t.actor = Agent
+	t.schedule()
+	return t.events, t.err
+}
+
+// Agent is the actor of what nobody asked for.
+const Agent = "agent"
+
+// Submit queues a request and starts it where it can be. It returns the lease that came of an
+// earlier request of the same user with the same key, if that is still remembered. A request that
+// is refused is a RefusedError, and an event all the same.
+//
+// A request that does not want to wait and cannot start has ended when Submit returns.
+func (b *Book) Submit(atMS int64, r Request) (ID, []Event, error) {
+	if id, ok := b.keys[r.key()]; ok && r.Key != "" {
+		return id, nil, nil
+	}
+	t := b.turn(atMS, r.User)
+	r, err := b.admit(r)
+	if err != nil {
+		t.refuse(0, r, err)
+		return 0, t.events, errors.Join(t.err, err)
+	}
+	id := b.nextID
+	t.emit(&Submitted{id, r})
+	events, err := t.done()
+	if l := b.live[id]; err == nil && r.NoWait && l.State == Queued {
+		t.emit(&Closed{id, NotNow})
+		events, err = t.events, t.err
+	}
+	return id, events, err
+}
+
+// refuse notes a refusal, with texts cut to what a ledger keeps. Where it is about a lease, id is
+// its id.
+func (t *turn) refuse(id ID, r Request, err error) {
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		t.err = err
+		return
+	}
+	for _, s := range []*string{&r.User, &r.Group, &r.Project, &r.Name, &r.Key, &r.Device, &r.Model, &r.Queue} {
+		*s = (*s)[:min(len(*s), maxText)]
+	}
+	t.emit(&Refused{id, r, refused.Code, refused.Why})
+}
+
+// admit checks a request against what one may ask for, and against what there is.
+func (b *Book) admit(r Request) (Request, error) {
+	r, err := r.normal()
+	if err != nil {
+		return r, err
+	}
+	if _, ok := b.policy.queue(r.Queue); !ok {
+		return r, refusal(CodeUnknown, fmt.Sprintf("there is no queue %q", r.Queue))
+	}
+	if err := b.applyLimits(&r); err != nil {
+		return r, err
+	}
+	if n := b.suitable(&r); n < r.Devices {
+		return r, refusal(CodeNever, fmt.Sprintf("%d of the devices here could hold it, and it needs %d", n, r.Devices))
+	}
+	for _, who := range r.parties() {
+		q, need := b.policy.quota(who), b.least(&r)
+		if q.PeakBytes > 0 && need > q.PeakBytes {
+			return r, refusal(CodeQuotaPeak, fmt.Sprintf("%d MiB is more than the quota of %s, %d MiB", need/mib, who, q.PeakBytes/mib))
+		}
+	}
+	return r, nil
+}
+
+// suitable counts the devices that could hold a request.
+func (b *Book) suitable(r *Request) (n int) {
+	for _, d := range b.devices {
+		if d.suits(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// least is the least that a request can be charged with, in bytes.
+func (b *Book) least(r *Request) int64 {
+	var shares []int64
+	for _, d := range b.devices {
+		if d.suits(r) {
+			shares = append(shares, d.share(r))
+		}
+	}
+	slices.Sort(shares)
+	var sum int64
+	for _, s := range shares[:min(r.Devices, len(shares))] {
+		sum += s
+	}
+	return sum
+}
+
+// Release ends a lease that waits, and lets one that holds memory drain.
+func (b *Book) Release(atMS int64, id ID, actor string, cause Cause) ([]Event, error) {
+	l, err := b.find(id)
+	if err != nil {
+		return nil, err
+	}
+	t := b.turn(atMS, actor)
+	switch l.State {
+	case Queued:
+		t.emit(&Closed{id, cause})
+	case Granted:
+		t.emit(&DrainBegun{id, cause})
+	}
+	return t.done()
+}
+
+// Freed ends a lease that drains: its holder is gone, and the driver shows its memory free.
+func (b *Book) Freed(atMS int64, id ID) ([]Event, error) {
+	l, err := b.find(id)
+	if err != nil {
+		return nil, err
+	}
+	if l.State != Draining {
+		return nil, refusal(CodeState, fmt.Sprintf("lease %d is %s: only one that drains can be freed", id, l.State))
+	}
+	t := b.turn(atMS, Agent)
+	t.emit(&Closed{id, l.Cause})
+	return t.done()
+}
+
+// Extend moves the end of a lease to ttlMS from now. It refuses more than the lease's parties may
+// ask for, and moves no end to before what it is. A refusal is an event too.
+func (b *Book) Extend(atMS int64, id ID, ttlMS int64, actor string) ([]Event, error) {
+	l, err := b.find(id)
+	if err != nil {
+		return nil, err
+	}
+	t := b.turn(atMS, actor)
+	if err := b.admitExtension(&l, t.atMS, ttlMS); err != nil {
+		t.refuse(id, l.Request, err)
+		return t.events, errors.Join(t.err, err)
+	}
+	if l.ExpiresMS > 0 && t.atMS+ttlMS > l.ExpiresMS {
+		t.emit(&DeadlineSet{id, t.atMS + ttlMS, l.GraceMS, Extension})
+	}
+	return t.done()
+}
+
+func (b *Book) admitExtension(l *Lease, atMS, ttlMS int64) error {
+	switch {
+	case l.State != Granted:
+		return refusal(CodeState, fmt.Sprintf("lease %d is %s: only one that is granted can be extended", l.ID, l.State))
+	case ttlMS <= 0 || ttlMS > maxTTLMS:
+		return refusal(CodeInvalid, "the time to live is not above zero, or longer than ten years")
+	}
+	for _, who := range l.parties() {
+		if lim, ok := b.policy.limit(who); ok && lim.TTLMS > 0 && ttlMS > lim.TTLMS {
+			return refusal(CodeLimit, fmt.Sprintf("%d s is above the limit of %d s of %s", ttlMS/1000, lim.TTLMS/1000, who))
+		}
+	}
+	for _, s := range l.Shares {
+		if d := b.device(s.Device); d.cordoned && l.ExpiresMS > 0 {
+			return refusal(CodeCordon, fmt.Sprintf("device %s takes nothing new", d.UUID))
+		}
+	}
+	if why := b.overHours(&l.Request, l.Bytes(), max(l.ExpiresMS, atMS), atMS+ttlMS, atMS); why != nil && l.ExpiresMS > 0 {
+		return refusal(why.Code, why.Text)
+	}
+	return nil
+}
+
+// Tick ends what has run out of time.
+func (b *Book) Tick(atMS int64) ([]Event, error) {
+	t := b.turn(atMS, Agent)
+	for _, id := range b.Expired(t.atMS) {
+		t.emit(&DrainBegun{id, Expired})
+	}
+	return t.done()
+}
+
+// Expired returns the granted leases whose end has come, by id.
+func (b *Book) Expired(atMS int64) []ID {
+	var ids []ID
+	for id, l := range b.live {
+		if l.State == Granted && l.ExpiresMS > 0 && l.ExpiresMS <= atMS {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// SetPolicy replaces the policy. What was granted or queued under the old one stays.
+func (b *Book) SetPolicy(atMS int64, actor string, p Policy) ([]Event, error) {
+	p, err := p.normal()
+	if err != nil {
+		return nil, err
+	}
+	t := b.turn(atMS, actor)
+	t.emit(&PolicySet{p})
+	return t.done()
+}
+
+// SetDevices replaces the list of devices. Nothing is granted on one that is new before SetForeign
+// tells what is there. A device that is missing from it takes nothing new and
+// is kept while leases are on it.
+func (b *Book) SetDevices(atMS int64, actor string, devices []Device, links [][]int) ([]Event, error) {
+	all := slices.Clone(devices)
+	for i := range all {
+		d := &all[i]
+		if d.UUID == "" || d.CapacityBytes < 0 || d.CapacityBytes > maxBytes {
+			return nil, refusal(CodeInvalid, fmt.Sprintf("device %q: expected a UUID, and a capacity of 0 to 1 PiB", d.UUID))
+		}
+		d.CapacityBytes = roundDown(d.CapacityBytes)
+		d.Reserves = slices.Clone(d.Reserves)
+		var sum int64
+		for j := range d.Reserves {
+			r := &d.Reserves[j]
+			if r.Bytes < 0 || r.Bytes > maxBytes || slices.ContainsFunc(d.Reserves[:j], func(o Reserve) bool { return o.Queue == r.Queue }) {
+				return nil, refusal(CodeInvalid, fmt.Sprintf("device %s: the reserve of queue %q is negative, or there are two", d.UUID, r.Queue))
+			}
+			r.Bytes = roundUp(r.Bytes)
+			sum += r.Bytes
+		}
+		if sum > d.CapacityBytes {
+			return nil, refusal(CodeInvalid, fmt.Sprintf("device %s: %d MiB are reserved of %d MiB", d.UUID, sum/mib, d.CapacityBytes/mib))
+		}
+	}
+	t := b.turn(atMS, actor)
+	t.emit(&DevicesSet{all, links})
+	return t.done()
+}
+
+// Cordon keeps new leases off a device, or lets them on it again.
+func (b *Book) Cordon(atMS int64, actor, uuid string, on bool) ([]Event, error) {
+	if b.device(uuid) == nil {
+		return nil, refusal(CodeUnknown, fmt.Sprintf("there is no device %s", uuid))
+	}
+	t := b.turn(atMS, actor)
+	t.emit(&Cordoned{uuid, on})
+	return t.done()
+}
+
+// Drain cordons a device and gives the leases on it until endMS at most.
+func (b *Book) Drain(atMS int64, actor, uuid string, endMS int64) ([]Event, error) {
+	d := b.device(uuid)
+	if d == nil {
+		return nil, refusal(CodeUnknown, fmt.Sprintf("there is no device %s", uuid))
+	}
+	t := b.turn(atMS, actor)
+	t.emit(&Cordoned{uuid, true})
+	endMS = max(endMS, t.atMS, 1)
+	for _, h := range slices.Clone(d.holdings) {
+		l := b.live[h.Lease]
+		if l.State == Granted && (l.ExpiresMS == 0 || l.ExpiresMS > endMS) {
+			t.emit(&DeadlineSet{l.ID, endMS, l.GraceMS, Drained})
+		}
+	}
+	return t.done()
+}
+
+// SetForeign tells that somebody has looked at a device, and what processes without a lease hold on a device.
+func (b *Book) SetForeign(atMS int64, uuid string, bytes int64) ([]Event, error) {
+	d := b.device(uuid)
+	bytes = roundUp(min(max(bytes, 0), maxBytes))
+	switch {
+	case d == nil:
+		return nil, refusal(CodeUnknown, fmt.Sprintf("there is no device %s", uuid))
+	case d.foreign == bytes && !d.unseen:
+		return nil, nil
+	}
+	t := b.turn(atMS, Agent)
+	t.emit(&ForeignSeen{uuid, bytes})
+	return t.done()
+}
+
+// Start tells that the agent begins to work. Nothing is granted on a device before SetForeign tells
+// what is there. In another boot of the machine, leases that are bound to processes are void. In the same one, nobody could ask for more
+// time while the agent was away, so each lease has at least graceMS left; in all at most as much
+// as its time to live, or graceMS, is added, so that an agent that restarts again and again
+// keeps no lease alive for ever.
+func (b *Book) Start(atMS int64, boot string, graceMS int64) ([]Event, error) {
+	t := b.turn(atMS, Agent)
+	again := boot != b.boot
+	t.emit(&Started{boot})
+	for _, l := range b.Leases() {
+		switch {
+		case again && !l.Detached:
+			t.emit(&Closed{l.ID, Rebooted})
+		case l.State == Granted && l.ExpiresMS > 0 && l.ExpiresMS < t.atMS+graceMS:
+			more := min(t.atMS+graceMS-l.ExpiresMS, max(l.TTLMS, graceMS)-l.GraceMS)
+			if more > 0 {
+				t.emit(&DeadlineSet{l.ID, l.ExpiresMS + more, l.GraceMS + more, Grace})
+			}
+		}
+	}
+	return t.done()
+}
+
+func (b *Book) find(id ID) (Lease, error) {
+	l, ok := b.Lease(id)
+	if !ok {
+		return l, refusal(CodeUnknown, fmt.Sprintf("there is no lease %d", id))
+	}
+	return l, nil
+}

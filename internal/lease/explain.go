@@ -1,0 +1,103 @@
+package lease
+
+import (
+	"fmt"
+)
+
+// Reason is a thing that keeps a request from starting.
+type Reason struct {
+	Code    Code   `json:"code"`
+	Text    string `json:"text"`
+	Bytes   int64  `json:"bytes,omitempty"`    // what is missing, where it is an amount
+	Lease   ID     `json:"lease,omitempty"`    // who stands before it, where it is one
+	UntilMS int64  `json:"until_ms,omitempty"` // when it goes away, where that is known
+}
+
+// Explain says why a request waits: what binds it now first, then, where it waits for memory, the
+// queue before it. It returns nothing for a lease that does not wait.
+func (b *Book) Explain(atMS int64, id ID) []Reason {
+	atMS = max(atMS, b.nowMS)
+	var g *guard
+	for i, l := range b.queue {
+		_, why := b.startable(l, atMS, g)
+		if l.ID == id {
+			return explained(why, i)
+		}
+		if g == nil && why != nil && b.isHead(l, why) {
+			g = newGuard(b, l)
+		}
+	}
+	return nil
+}
+
+func explained(why *Reason, ahead int) []Reason {
+	if why == nil {
+		return nil
+	}
+	all := []Reason{*why}
+	if ahead > 0 {
+		all = append(all, Reason{Code: CodeOrder, Text: fmt.Sprintf("requests before it: %d", ahead)})
+	}
+	return all
+}
+
+// lacks finds what keeps a request from being placed, whose quota would let it: the first thing
+// that, were it away, would let it start.
+func (b *Book) lacks(r *Request) Reason {
+	if n := b.suitable(r); n < r.Devices {
+		return Reason{Code: CodeAbsent, Text: fmt.Sprintf("%d devices that could hold it are there now, and it needs %d", n, r.Devices)}
+	}
+	for _, c := range []struct {
+		code Code
+		text string
+		fits func(*device) bool
+	}{
+		{CodeUnseen, "nobody has looked yet what is on a device that it needs", func(d *device) bool { return d.without(r, func(d *device) { d.unseen = false }) }},
+		{CodeCordon, "a device that it needs is cordoned", func(d *device) bool { return d.without(r, func(d *device) { d.cordoned = false }) }},
+		{CodeForeign, "processes without a lease hold memory that it needs", func(d *device) bool { return d.without(r, func(d *device) { d.foreign = 0 }) }},
+		{CodeReserve, "memory that it needs is kept for another queue", func(d *device) bool { return d.without(r, func(d *device) { d.Reserves = nil }) }},
+	} {
+		if b.fitting(r, c.fits) >= r.Devices {
+			return Reason{Code: c.code, Text: c.text}
+		}
+	}
+	if b.suitable(r)-b.fitting(r, (*device).exclusive) < r.Devices {
+		return Reason{Code: CodeExclusive, Text: "devices that it needs are leased exclusively"}
+	}
+	return b.missing(r)
+}
+
+// without tells whether a request would fit on the device if something about it were otherwise.
+func (d *device) without(r *Request, change func(*device)) bool {
+	other := *d
+	change(&other)
+	other.settle()
+	return other.fits(r)
+}
+
+// fitting counts the devices that could hold a request and are as fits says.
+func (b *Book) fitting(r *Request, fits func(*device) bool) (n int) {
+	for _, d := range b.devices {
+		if d.suits(r) && fits(d) {
+			n++
+		}
+	}
+	return n
+}
+
+// missing says how much is wanting on the device where the least is.
+func (b *Book) missing(r *Request) Reason {
+	least := int64(-1)
+	for _, d := range b.devices {
+		if !d.suits(r) || d.cordoned || d.fits(r) {
+			continue
+		}
+		if m := d.share(r) - max(0, d.free(r.Queue)); least < 0 || m < least {
+			least = m
+		}
+	}
+	if r.Exclusive {
+		return Reason{Code: CodeMemory, Text: "it wants a device for itself, and other leases are on each"}
+	}
+	return Reason{Code: CodeMemory, Bytes: max(0, least), Text: fmt.Sprintf("other leases hold what it needs: %d MiB more have to be free on a device", max(0, least)/mib)}
+}

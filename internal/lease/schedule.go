@@ -1,0 +1,76 @@
+package lease
+
+import "slices"
+
+// schedule grants, in the order of rank, what can start now. One pass is enough: a grant only
+// takes from those who were passed over.
+func (t *turn) schedule() {
+	b := t.book
+	var g *guard
+	for _, l := range slices.Clone(b.queue) {
+		shares, why := b.startable(l, t.atMS, g)
+		if why == nil {
+			t.emit(b.grant(l, shares, t.atMS))
+			continue
+		}
+		if g == nil && b.isHead(l, why) {
+			g = newGuard(b, l)
+		}
+	}
+}
+
+func (b *Book) grant(l *Lease, shares []Share, atMS int64) *Placed {
+	p := &Placed{ID: l.ID, Epoch: b.epoch + 1, Shares: shares}
+	if l.TTLMS > 0 {
+		p.ExpiresMS = atMS + l.TTLMS
+	}
+	return p
+}
+
+// startable returns where a request would start now, or the reason why it cannot.
+func (b *Book) startable(l *Lease, atMS int64, g *guard) ([]Share, *Reason) {
+	// The cheaper question first: with a thousand waiting, most find no room.
+	shares := b.place(&l.Request, nil)
+	if shares == nil {
+		if why := b.overQuota(&l.Request, b.least(&l.Request), atMS); why != nil {
+			return nil, why
+		}
+		why := b.lacks(&l.Request)
+		return nil, &why
+	}
+	if why := b.overQuota(&l.Request, total(shares), atMS); why != nil {
+		return nil, why
+	}
+	if g == nil {
+		return shares, nil
+	}
+	if shares = b.place(&l.Request, func(d *device) bool { return g.allows(d, &l.Request) }); shares == nil || g.shares(&l.Request, total(shares)) {
+		return nil, g.reason()
+	}
+	return shares, nil
+}
+
+func total(shares []Share) (sum int64) {
+	for _, s := range shares {
+		sum += s.Bytes
+	}
+	return sum
+}
+
+// isHead tells whether those behind a request must not delay it: it waits for memory, and would
+// start if all leases ended. What waits for its quota waits for its own side, and what waits for
+// a device to come back, for a cordon to be lifted, or for foreign processes alone, might wait for ever.
+func (b *Book) isHead(l *Lease, why *Reason) bool {
+	return why.Code != CodeQuotaPeak && why.Code != CodeQuotaHours && b.couldStart(&l.Request)
+}
+
+// couldStart tells whether enough devices would do if all leases ended.
+func (b *Book) couldStart(r *Request) bool {
+	n := 0
+	for _, d := range b.devices {
+		if d.suits(r) && !d.cordoned && d.most(r.Queue)-d.foreign >= d.share(r) {
+			n++
+		}
+	}
+	return n >= r.Devices
+}
