@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 
@@ -22,21 +23,41 @@ func (e *export) gather() error {
 		return &TooSmallError{e.needs([]answer{first}), e.opt.MaxBytes}
 	}
 	devices := e.s.session.devices()
-	for _, facts := range []func(*Device) []question{e.explained, e.moments, e.tables, e.blocks} {
-		for _, d := range devices {
-			if err := e.addAll(d.File, facts(d)); err != nil {
-				return err
-			}
-		}
-	}
-	if err := e.addAll(e.s.session.recordings[0].file.Name, comparisons(devices)); err != nil {
+	if err := e.addFacts(devices, e.explained); err != nil {
 		return err
 	}
 	pictures := make([]*pictures, len(devices))
 	for i, d := range devices {
 		pictures[i] = newPictures(e, d)
 	}
-	return e.addPictures(pictures)
+	if err := e.addRounds(pictures, 0, wholeRounds); err != nil {
+		return err
+	}
+	if err := e.addFacts(devices, e.moments, e.tables, e.blocks); err != nil {
+		return err
+	}
+	if err := e.addAll(e.s.session.recordings[0].file.Name, comparisons(devices)); err != nil {
+		return err
+	}
+	if err := e.addRounds(pictures, wholeRounds, math.MaxInt); err != nil {
+		return err
+	}
+	for _, p := range pictures {
+		e.index.LeftOut = append(e.index.LeftOut, e.leftOut(p)...)
+	}
+	return nil
+}
+
+// addFacts asks questions of all devices, those of one kind before those of the next.
+func (e *export) addFacts(devices []*Device, kinds ...func(*Device) []question) error {
+	for _, facts := range kinds {
+		for _, d := range devices {
+			if err := e.addAll(d.File, facts(d)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // devices returns every device that was read, in order.

@@ -3,6 +3,7 @@ package viewer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/units"
 )
@@ -43,12 +44,16 @@ func (p *pictures) key() string { return fmt.Sprintf("%s/%d", p.d.ID, p.d.Dev) }
 // 512 buckets are more than any screen is high, and a rectangle is as exact in each of them.
 const mostSteps = 4
 
-// addPictures adds the tiles of every device, a round for each level, until nothing fits any
+// wholeRounds is how many rounds come before all that is no picture: those that show a whole
+// recording on a screen of any width.
+const wholeRounds = 2
+
+// addRounds adds the tiles of every device, a round for each level, until nothing fits any
 // more. Round r has the tiles that are r steps finer than the one that holds all: along
 // events, along places, or some along each. So each round of a kind is of about as many
 // tiles as all before it together, and no kind gets far ahead of another.
-func (e *export) addPictures(all []*pictures) error {
-	for round, more := 0, true; more; round++ {
+func (e *export) addRounds(all []*pictures, from, to int) error {
+	for round, more := from, true; more && round < to; round++ {
 		more = false
 		for _, p := range all {
 			for _, k := range p.kinds {
@@ -58,9 +63,6 @@ func (e *export) addPictures(all []*pictures) error {
 				more = more || k.room && round < p.rounds(k)
 			}
 		}
-	}
-	for _, p := range all {
-		e.index.LeftOut = append(e.index.LeftOut, e.leftOut(p)...)
 	}
 	return nil
 }
@@ -126,20 +128,46 @@ func (e *export) addLevel(p *pictures, k *picture, level, levelY int) (fits bool
 	return e.add(list), nil
 }
 
+// pictureViews are the page's pictures and the kinds of tiles that each is made of.
+var pictureViews = []struct {
+	name  string
+	kinds []string
+}{
+	{"the timeline", []string{"counters", "bands"}},
+	{"the map", []string{"map", "segments"}},
+	{"the timeline of single blocks", []string{"packed"}},
+}
+
 // leftOut says how far a device can be zoomed into in the page, where that is not all the way.
 func (e *export) leftOut(p *pictures) (lines []string) {
-	words := map[string]string{"counters": "the timeline", "map-category": "the map"}
-	for _, k := range p.kinds {
-		what, ok := words[k.name]
-		if !ok || k.room {
-			continue
+	top := p.d.tiles()
+	for _, view := range pictureViews {
+		worst := -1
+		for _, k := range p.kinds {
+			kind, _, _ := strings.Cut(k.name, "-")
+			if k.room || !slices.Contains(view.kinds, kind) {
+				continue
+			}
+			level, ok := e.index.Tiles[p.key()][k.at(top.MaxLevelY)]
+			if !ok {
+				level = top.MaxLevel + 1
+			}
+			worst = max(worst, level)
 		}
-		line := "is left out"
-		if level, ok := e.index.Tiles[p.key()][k.at(p.d.tiles().MaxLevelY)]; ok {
-			line = "can be zoomed into down to " + units.FormatPlural(1<<level, "event", "events") + " a point"
+		if worst >= 0 {
+			lines = append(lines, fmt.Sprintf("%s: %s %s", p.d.File, view.name, farTo(worst, top.MaxLevel)))
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s %s", p.d.File, what, line))
 	}
-	slices.Sort(lines)
 	return lines
+}
+
+// farTo says how far a picture goes whose finest level is the one given.
+func farTo(level, top int) string {
+	switch {
+	case level > top:
+		return "is left out, or a part of it"
+	case level == 0:
+		return "can be zoomed into along events, but not along addresses all the way"
+	}
+	return "can be zoomed into down to " + units.FormatPlural(1<<level, "event", "events") + " a point"
 }
