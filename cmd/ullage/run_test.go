@@ -62,6 +62,14 @@ func findPython(t *testing.T) string {
 	return ""
 }
 
+func (w *watching) writeFile(name, text string, mode os.FileMode) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // behave is a command line for the program that does what it is told.
 func (w *watching) behave(actions ...string) []string {
 	program := filepath.Join(treeRoot(w.t), "python", "tests", "programs", "behave.py")
@@ -296,6 +304,42 @@ func TestRunNotStarted(t *testing.T) {
 	if code := w.run(nil, w.dir); code != 126 && runtime.GOOS != "windows" {
 		t.Errorf("a folder: exit code %d\n%s", code, &w.stderr)
 	}
+	w.writeFile("train.py", "print(1)\n", 0o644)
+	if code := w.run(nil, "train.py"); code != 127 || !strings.Contains(w.stderr.String(), "hint: it is run by Python, as in: python train.py\n") {
+		t.Errorf("a script: exit code %d\n%s", code, &w.stderr)
+	}
+	if runtime.GOOS == "windows" {
+		return // where the name's ending tells what can be run
+	}
+	for name, tt := range map[string]struct {
+		text, hint string
+		code       int
+	}{
+		"./lost":  {"#!/no/such/interpreter\n", "not the interpreter that its first line names", 127},
+		"./plain": {"echo\n", "has no first line that names an interpreter", 126},
+		"plain":   {"echo\n", "is not searched for programs: ./plain", 127},
+	} {
+		w.writeFile(name, tt.text, 0o755)
+		if code := w.run(nil, name); code != tt.code || !strings.Contains(w.stderr.String(), tt.hint) {
+			t.Errorf("%s: exit code %d\n%s", name, code, &w.stderr)
+		}
+	}
+}
+
+// TestRunNested: the inner run watches, with flags of its own, and the outer one says so
+// rather than that no Python was started, also if it saw Python itself.
+func TestRunNested(t *testing.T) {
+	w := newWatching(t)
+	inner := append([]string{"ullage", "run", "--out", "inner", "--"}, w.behave("use", "oom")...)
+	code := w.run(nil, append([]string{w.python, "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"}, inner...)...)
+	text := w.stderr.String()
+	if code != 1 || !strings.Contains(text, verdict) || !strings.Contains(text, "nothing was watched by this ullage run: another one was started within it") {
+		t.Errorf("exit code %d\n%s", code, text)
+	}
+	if strings.Contains(text, "no process imported torch") {
+		t.Errorf("the outer run knows of nothing else\n%s", text)
+	}
+	w.checkGone()
 }
 
 // TestRunChains: the sitecustomize that the companion stands in front of is run, and those
@@ -347,7 +391,7 @@ func TestRunReadOnly(t *testing.T) {
 	if code := w.run([]string{"--out", below}, w.behave("use", "survive", "exit-5")...); code != 5 {
 		t.Errorf("exit code %d", code)
 	}
-	w.check(nil, []string{"warning: recordings cannot be written: ", "; nor elsewhere: ", "no recording was written (oom)"}, nil)
+	w.check(nil, []string{"warning: recordings cannot be written to ", "; nor elsewhere: ", "no recording was written (oom)"}, nil)
 
 	if err := os.Mkdir(temporary, 0o755); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,8 @@ func openIn(base string, cfg Config) (*Session, error) {
 
 const (
 	configFile = "config.json"
-	outFile    = "out" // holds Config.Out as it is
+	outFile    = "out"    // holds Config.Out as it is
+	nestedMark = "nested" // is there once a run within this one has begun
 )
 
 // fill writes config.json last: where it is, all is.
@@ -156,17 +157,30 @@ type Reached int
 const (
 	Removed Reached = iota // the run's folder is gone: a program removed it, and what was in it
 	Nothing                // no Python process found the companion
+	Nested                 // a run within this one watches what it has started
 	Python                 // one did
 	Torch                  // one imported torch
 	CUDA                   // one used CUDA, and is or was watched
 )
+
+// TellOuter tells the run that this process is a part of, if it is one, that a run within it
+// begins: that one watches what it starts, and the outer one does not. env reads the environment.
+func TellOuter(env func(string) (string, bool)) {
+	outer, ok := env(Variable)
+	if !ok || !filepath.IsAbs(outer) {
+		return
+	}
+	if s := (&Session{dir: outer}); s.has(configFile) {
+		_ = os.WriteFile(filepath.Join(outer, nestedMark), nil, 0o600) // the outer one then knows less of what it has not seen
+	}
+}
 
 // Reached tells how far the processes got so far.
 func (s *Session) Reached() Reached {
 	for _, m := range []struct {
 		at   Reached
 		mark string
-	}{{CUDA, "cuda"}, {Torch, "torch"}, {Python, "reported"}} {
+	}{{CUDA, "cuda"}, {Nested, nestedMark}, {Torch, "torch"}, {Python, "reported"}} {
 		if s.has(m.mark) {
 			return m.at
 		}

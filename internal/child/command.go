@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -28,10 +29,30 @@ const (
 type StartError struct {
 	Code int // ExitCannotRun or ExitNotFound
 	Err  error
+
+	name string // of the program, as it was given
 }
 
 func (e *StartError) Error() string { return e.Err.Error() }
 func (e *StartError) Unwrap() error { return e.Err }
+
+// Hint says what to try, or is "" where nothing is known but the error.
+func (e *StartError) Hint() string {
+	info, err := os.Stat(e.name)
+	switch isFile := err == nil && info.Mode().IsRegular(); {
+	case !isFile:
+		return ""
+	case strings.HasSuffix(e.name, ".py"):
+		return "it is run by Python, as in: python " + e.name
+	case errors.Is(e.Err, fs.ErrNotExist) && strings.ContainsAny(e.name, `/\`):
+		return "the file is there, but not the interpreter that its first line names, or the loader that it needs"
+	case errors.Is(e.Err, exec.ErrNotFound):
+		return "the current folder is not searched for programs: ./" + e.name
+	case errors.Is(e.Err, syscall.ENOEXEC):
+		return "it is no program of this system, and has no first line that names an interpreter, as #!/bin/sh"
+	}
+	return ""
+}
 
 // Run runs a program to its end and returns its exit code: 128 and the number of the signal
 // where one ended it. Signals from the channel are handed on to it. The program stays in
@@ -75,5 +96,5 @@ func startError(name string, err error) error {
 	case errors.As(err, &p):
 		err = p.Err
 	}
-	return &StartError{code, fmt.Errorf("cannot run %s: %w", name, err)}
+	return &StartError{code, fmt.Errorf("cannot run %s: %w", name, err), name}
 }

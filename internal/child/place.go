@@ -19,8 +19,10 @@ type Place struct {
 // files instead, and returns why as an error beside it; if that cannot be either, the place
 // is dir.
 func Choose(dir string) (Place, error) {
-	abs, why := filepath.Abs(dir) // fails where the current folder has been removed
-	if why == nil {
+	abs, why := filepath.Abs(dir)
+	if why != nil {
+		why = fmt.Errorf("the current folder has been removed (%w)", why)
+	} else {
 		dir = abs
 		why = writable(dir)
 	}

@@ -216,6 +216,7 @@ func (r *runner) mustWatch() bool { return r.f.limit != "" || r.f.failOn != "" }
 func (r *runner) open() (*child.Session, error) {
 	session, err := child.Open(child.Bases(r.app.LookupEnv), r.cfg)
 	if err == nil {
+		child.TellOuter(r.app.LookupEnv)
 		return session, nil
 	}
 	const hint = "set HOME, XDG_CACHE_HOME or TMPDIR to a folder that only you can write to"
@@ -232,7 +233,10 @@ func (r *runner) outcome(code int, found error) error {
 	if code == 0 {
 		return found
 	}
-	if found != nil && exitCode(found) != exitFinding {
+	switch {
+	case errors.Is(found, context.Canceled):
+		r.app.Warn("not explained: interrupted; for the explanation: ullage explain %s", shellWord(r.cfg.Out))
+	case found != nil && exitCode(found) != exitFinding:
 		r.app.Warn("not explained: %v", found)
 	}
 	return &programError{code: code}
@@ -298,6 +302,8 @@ func (r *runner) whyNone(reached child.Reached, dir string) {
 		r.app.Warn("the folder in which the program's processes meet ullage is gone, so what they had to say is lost: something has removed %s", dir)
 	case child.Nothing:
 		r.app.Warn("the companion never reported in, so nothing was watched: no Python 3.9 or newer was started, or it ignores PYTHONPATH (options -I, -E and -S, or an environment of its own)")
+	case child.Nested:
+		r.app.Warn("nothing was watched by this ullage run: another one was started within it, and watched with the flags of its own")
 	case child.Python:
 		r.app.Warn("nothing was watched: no process imported torch")
 	case child.Torch:

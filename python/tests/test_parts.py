@@ -188,7 +188,7 @@ class Dumps(Folder):
         disk = shutil._ntuple_diskusage
         with mock.patch.object(shutil, "disk_usage", lambda _: disk(100 * GIB, 0, next(free))), self.assertRaises(dump.Refused) as caught:
             self.dumper(a_torch(lambda: [bytes([i]) * (8 << 20) for i in range(8)])).dump("snap", {})
-        self.assertIn("512 MiB free", str(caught.exception))
+        self.assertIn("512.00 MiB free", str(caught.exception))
         self.assertEqual(self.left(), [])
 
     def test_device_that_does_not_answer(self):

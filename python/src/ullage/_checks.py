@@ -40,7 +40,7 @@ def shown(value: Any) -> str:
         return text if len(text) <= SHOWN else text[:SHOWN - 1] + "…"
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    if inspect.isroutine(value):
+    if inspect.isroutine(value) and not isinstance(value, (classmethod, staticmethod)):
         return f"the function {getattr(value, '__name__', '?')}"
     name = type(value).__name__
     text = ("an " if name[0] in "AEIOUaeiou" else "a ") + name
@@ -208,6 +208,36 @@ def function(name: str, value: Any, *, given: Optional[str] = None, arguments: i
     if given is not None and not takes(value, arguments):
         raise wrong(name, value, f"{expected}: it can't be called with {_units.count(arguments, 'argument')}", hint)
     return value  # type: ignore[no-any-return]
+
+
+def decorated(name: str, value: Any, hint: str = "") -> Callable[..., Any]:
+    """A function that a decorator can stand around."""
+    if isinstance(value, (classmethod, staticmethod)):  # which Python 3.9 can't call
+        raise wrong(name, value, "a function", f"@{type(value).__name__} goes above it")
+    if isinstance(value, type):
+        raise wrong(name, value, "a function", "decorate a method of it: a function in a class's place is no class")
+    return function(name, value, hint=hint)
+
+
+def runs_later(call: Callable[..., Any]) -> bool:
+    """Whether what a function does happens after its call has returned: it is a generator or a coroutine, or its object's call is one."""
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return any(kind(each) for kind in kinds for each in (call, getattr(type(call), "__call__", None)))
+
+
+def ran(name: str, result: T) -> T:
+    """What a function has returned, unless that is its work, still to be done."""
+    if inspect.iscoroutine(result):
+        result.close()  # else Python warns that nobody awaited it
+        raise TypeError(f"{name} returned a coroutine, and so has not run yet. hint: asyncio.run(...) within it")
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        raise TypeError(f"{name} returned a generator, and so has not run yet. hint: iterate over it within {name}")
+    return result
+
+
+def called(value: Any) -> str:
+    """A function's name in an error; partial functions and objects that can be called have none of their own."""
+    return getattr(value, "__qualname__", None) or shown(value)
 
 
 def takes(call: Callable[..., Any], arguments: int, *named: str) -> bool:

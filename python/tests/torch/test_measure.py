@@ -15,6 +15,7 @@ import ullage
 from ullage._companion import job
 from ullage._companion.watcher import Watcher
 from ullage._measure import events, sites
+from ullage._measure.result import Measurement
 from ullage._torch import api
 
 torch.set_num_threads(1)
@@ -124,6 +125,36 @@ class Nesting(unittest.TestCase):
             self.assertEqual((mine.peak_bytes, results[0].peak_bytes), (4 * MIB, 4 * MIB))
 
 
+    def test_tasks_that_take_turns_in_one_thread(self):
+        with FakeCuda():
+            m, kept = ullage.measure(sites=False), []
+
+            async def work(name, begun, other_has_begun):
+                with m as result:
+                    begun.set()
+                    await other_has_begun.wait()
+                    kept.append(mib(1))
+                    inside = result.finished
+                return name, inside, result.finished
+
+            async def both():
+                first, second = asyncio.Event(), asyncio.Event()
+                return await asyncio.gather(work("first", first, second), work("second", second, first))
+
+            self.assertEqual(asyncio.run(both()), [("first", False, True), ("second", False, True)])
+
+    def test_a_block_that_ends_in_another_thread(self):
+        with FakeCuda():
+            m = ullage.measure(sites=False)
+            result = m.__enter__()
+            thread = threading.Thread(target=m.__exit__, args=(None, None, None))
+            thread.start()
+            thread.join()
+            self.assertTrue(result.finished)
+            with self.assertRaisesRegex(RuntimeError, "ends where none began, and 0 of this object are open"):
+                m.__exit__(None, None, None)
+
+
 class BesideUllageRun(unittest.TestCase):
     def test_a_budget_that_was_reached_counts_though_a_block_resets_the_peaks(self):
         with tempfile.TemporaryDirectory() as folder, RecordingCuda():
@@ -168,7 +199,7 @@ class Recording(unittest.TestCase):
             first, second = ullage.measure(), ullage.measure()
             with first:
                 second.__enter__()
-                result = second._blocks()[-1].result
+                result = second._open[-1].result
                 x = mib(1)
             self.assertIsNotNone(gpu.entries)
             second.__exit__(None, None, None)
@@ -254,6 +285,22 @@ class Ending(unittest.TestCase):
                 yield 1
         with self.assertRaisesRegex(TypeError, "with parentheses"):
             ullage.measure(lambda: None)
+        with self.assertRaisesRegex(TypeError, "@classmethod goes above it"):
+            ullage.measure()(classmethod(len))
+        with self.assertRaisesRegex(TypeError, "decorate a method of it"):
+            ullage.measure()(unittest.TestCase)
+
+    def test_a_device_of_which_nothing_is_known(self):
+        with FakeCuda():
+            with ullage.measure(sites=False) as m:
+                with self.assertRaisesRegex(KeyError, "device 0 was measured: the block has not ended yet"):
+                    m[0]
+                x = mib(1)
+            with self.assertRaisesRegex(KeyError, "device 3 was measured: PyTorch's allocator has used cuda:0"):
+                m[3]
+            del x
+        with self.assertRaisesRegex(KeyError, "has used no device"):
+            Measurement(finished=True)[0]
 
     def test_in_words_and_for_json(self):
         with RecordingCuda():

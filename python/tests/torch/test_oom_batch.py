@@ -1,4 +1,5 @@
 """find_batch_size on a device of main memory: the size, what it leaves behind, and what it says."""
+import contextlib
 import random
 import sys
 import unittest
@@ -9,7 +10,7 @@ from fakecuda import OutOfMemoryError
 from oomcuda import OomCuda, Quiet, need
 
 import ullage
-from ullage._oom import saved, trial
+from ullage._oom import batch, saved, trial
 
 MIB = 1 << 20
 
@@ -116,6 +117,33 @@ class Finding(Quiet):
                     ullage.find_batch_size(need, **wrong)
             with self.assertRaisesRegex(TypeError, "state has 3, which can't be put back"):
                 ullage.find_batch_size(need, state=[3])
+
+    def test_a_step_that_has_not_run_is_no_step(self):
+        async def coroutine(size):
+            need(size)
+
+        def generator(size):
+            need(size)
+            yield
+
+        with OomCuda(total_bytes=512 << 10):
+            for step, error in ((coroutine, "step returned a coroutine, and so has not run"), (generator, "step returned a generator")):
+                with self.subTest(error), self.assertRaisesRegex(TypeError, error):
+                    ullage.find_batch_size(step)
+
+    def test_a_step_that_does_not_use_its_size_is_told_of(self):
+        with OomCuda(total_bytes=512 << 10), self.assertLogs("ullage", "WARNING") as logs:
+            found = ullage.find_batch_size(lambda size: need(8), max_size=4096)
+        self.assertRegex(found.reason, "largest size asked for; what is allocated on cuda:0 did not grow with it")
+        self.assertIn("the result says nothing of memory", logs.output[0])
+        with OomCuda(total_bytes=512 << 10), self.assertNoLogsOf("WARNING"):
+            self.assertNotIn("did not grow", ullage.find_batch_size(need, max_size=100).reason)
+
+    @contextlib.contextmanager
+    def assertNoLogsOf(self, level):
+        with mock.patch.object(batch.log, level.lower()) as told:
+            yield
+        told.assert_not_called()
 
     def test_nothing_fits(self):
         training = Training()

@@ -1,9 +1,11 @@
 """microbatch: gradients of pieces are those of the whole batch, also when an attempt before them ran out of memory."""
 import collections
+import dataclasses
 import itertools
 import unittest
 import warnings
 
+import numpy
 import torch
 import torch.nn.functional as F
 from fakecuda import OutOfMemoryError
@@ -242,6 +244,37 @@ class Batches(Case):
         self.assertEqual(other["a"].tolist(), [0])
         self.assertEqual(split.samples({"a": x, "b": [y, torch.tensor(1.0)], "c": None}), 6)
         self.assertEqual(named.x.data_ptr(), x[1:].data_ptr())
+
+    def test_what_a_sample_has_beside_its_tensors_is_cut_too(self):
+        x, texts = torch.arange(4), ["a", "b", "c", "d"]
+        batch = {"x": x, "weights": numpy.arange(4.0), "texts": texts, "names": ("k", "l", "m", "n"), "mean": [0.5, 0.25, 0.5, 0.5], "note": "abcd"}
+        self.assertEqual(split.samples(batch), 4)
+        cut = split.take(batch, 1, 3)
+        self.assertEqual((cut["weights"].tolist(), cut["texts"], cut["names"]), ([1.0, 2.0], ["b", "c"], ("l", "m")))
+        self.assertEqual((cut["mean"], cut["note"]), (batch["mean"], "abcd"))
+        more = split.resize(batch, 6)
+        self.assertEqual((more["x"].tolist(), more["weights"].tolist()), ([0, 1, 2, 3, 0, 1], [0, 1, 2, 3, 0, 1]))
+        self.assertEqual((more["texts"], more["names"]), ([*texts, "a", "b"], ("k", "l", "m", "n", "k", "l")))
+        self.assertEqual(split.take({"x": x, "classes": ["cat", "dog"]}, 0, 2)["classes"], ["cat", "dog"])
+        with self.assertRaisesRegex(ValueError, r"different length .*\(3, 4\)"):
+            split.samples({"x": x, "weights": numpy.ones(3)})
+
+    def test_dataclasses_and_dicts_that_refuse_update(self):
+        @dataclasses.dataclass(frozen=True)
+        class Graph:
+            x: torch.Tensor
+            name: str
+            made: int = dataclasses.field(init=False, default=7)
+
+        class Output(collections.OrderedDict):
+            update = None
+
+        graph = split.take(Graph(torch.arange(4), "g"), 2, 4)
+        self.assertEqual((graph.x.tolist(), graph.name, graph.made, type(graph)), ([2, 3], "g", 7, Graph))
+        output = Output()
+        output["x"], output["graph"] = torch.arange(4), Graph(torch.arange(4), "h")
+        cut = split.take(output, 0, 1)
+        self.assertEqual((type(cut), cut["x"].tolist(), cut["graph"].x.tolist()), (Output, [0], [0]))
 
     def test_torchs_nested_tensors(self):
         warnings.filterwarnings("ignore", message=".*prototype")

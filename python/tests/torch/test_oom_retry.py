@@ -1,4 +1,5 @@
 """retry_on_oom in one process: what it repeats, what it lets go of, and what it leaves alone."""
+import functools
 import gc
 import sys
 import traceback
@@ -242,9 +243,28 @@ class GivingUp(Quiet):
         error.__cause__ = RuntimeError("CUDA error: an illegal memory access was encountered")
         self.assertIsNone(failure.message_of(error))
 
-    def test_shrink_has_to_shrink(self):
-        with self.assertRaisesRegex(ValueError, "what shrink returned for 16 is 16, but has to be a whole number, at most 15"):
-            self.run_with(OutOfMemoryError("CUDA out of memory."), shrink=lambda size: size)
+    def test_when_shrink_gives_the_same(self):
+        for options, want in (
+            (dict(shrink=lambda size: max(6, size // 2)), [16, 8, 6]),
+            (dict(size=(2, 64), shrink=lambda size: (max(1, size[0] // 2), 64)), [(2, 64), (1, 64)]),
+            (dict(size="all", shrink=lambda size: size), ["all"]),
+        ):
+            error = OutOfMemoryError("CUDA out of memory.")
+            with self.subTest(want), self.assertRaises(OutOfMemoryError) as caught:
+                self.run_with(error, **options)
+            self.assertIs(caught.exception, error)
+            self.assertEqual(self.seen, want)
+            self.assertIn("there is no size below", self.notes(error))
+
+    def test_an_attempt_is_entered_once(self):
+        sizes, seen = ullage.retry_on_oom(size=16), []
+        with self.assertRaisesRegex(RuntimeError, "entered twice"):
+            for attempt in sizes:
+                with attempt:
+                    seen.append(attempt.size)
+                with attempt:  # its lack of memory would be taken for one of an attempt that has succeeded
+                    raise OutOfMemoryError("CUDA out of memory.")
+        self.assertEqual(seen, [16])
 
     def test_an_error_of_shrink_is_not_called_another_ranks(self):
         def shrink(size):
@@ -323,6 +343,18 @@ class Decorator(Quiet):
         with self.assertRaises(OutOfMemoryError):
             generate("a")
 
+    def test_arguments_that_shrink_leaves_as_they_are_are_not_tried_again(self):
+        @ullage.retry_on_oom(shrink=lambda a: {"ids": a["ids"], "length": max(64, a["length"] // 2)})
+        def generate(ids, length=256):
+            seen.append(length)
+            raise OutOfMemoryError("CUDA out of memory.")
+
+        seen = []
+        with self.assertRaises(OutOfMemoryError):
+            generate(torch.zeros(3))
+        self.assertEqual(seen, [256, 128, 64])
+        self.assertEqual(generate.retry.report.reason, "shrink makes no argument smaller")
+
     def test_without_arguments_it_tries_once_more(self):
         @ullage.retry_on_oom
         def step():
@@ -346,9 +378,27 @@ class Decorator(Quiet):
     def test_misuse(self):
         async def coroutine(size): ...
 
+        async def later(size):
+            yield size
+
+        def by_place(size, /): ...
+
+        class Callable:
+            async def __call__(self, size): ...
+
         for make, error in (
             (lambda: ullage.retry_on_oom(size=4)(lambda x: x), "no parameter 'size'"),
             (lambda: ullage.retry_on_oom(size=4)(coroutine), "as a loop within it"),
+            (lambda: ullage.retry_on_oom(size=4)(later), "as a loop within it"),
+            (lambda: ullage.retry_on_oom(size=4)(Callable()), "a Callable runs only after it was called"),
+            (lambda: ullage.retry_on_oom(size=4)(functools.partial(coroutine)), "a partial runs only after it was called"),
+            (lambda: ullage.retry_on_oom(size=4)(functools.partial(len)), "a partial has no parameter 'size'"),
+            (lambda: ullage.retry_on_oom(size=4)(by_place), "no parameter 'size' that can be given by name"),
+            (lambda: ullage.retry_on_oom(size=4)(functools.partial(coroutine))(size=3), "a partial runs only"),
+            (lambda: ullage.retry_on_oom(size=4)(functools.partial(lambda size: size))(size=3), "a partial gets 'size' from retry_on_oom"),
+            (lambda: ullage.retry_on_oom(size=4)(classmethod(len)), "is a classmethod, but has to be a function. hint: @classmethod goes above"),
+            (lambda: ullage.retry_on_oom(size=4)(staticmethod(len)), "is a staticmethod, .* hint: @staticmethod goes above it"),
+            (lambda: ullage.retry_on_oom(size=4)(Callable), "is the class Callable, but has to be a function"),
             (lambda: ullage.retry_on_oom(size=4, floor=5), "floor is 5"),
             (lambda: ullage.retry_on_oom(size="big"), "needs shrink="),
             (lambda: ullage.retry_on_oom(size=4, attempts=0), "attempts is 0"),

@@ -137,6 +137,13 @@ class Staying(unittest.TestCase):
             self.assertTrue(released.complete, released)
             self.assertEqual(gpu.allocated_bytes, 0)
 
+    def test_what_went_since_the_check_is_said_to_be_gone(self):
+        tensor = torch.zeros(1000)
+        released = ullage.release(tensor)
+        del tensor
+        self.assertEqual(released.holders(), {})
+        self.assertIn("Tensor, by nothing any more: it went since", str(released))
+
     def test_what_holds_no_tensors_by_its_nature(self):
         net = Net()
         for wrong in ("net", 3, Net, a_function):

@@ -89,6 +89,18 @@ class Watching(unittest.TestCase):
             self.assertEqual(json.loads(json.dumps(growth.as_dict()))["slope_bytes"], 64 << 10)
             del batch, history
 
+    def test_the_warning_names_the_programs_line_whoever_calls(self):
+        for step in (ullage.step, lambda: ullage.step(), ullage.watch().step):
+            ullage.watch(holders=False)
+            with RecordingCuda(), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                kept = []
+                for _ in range(400):
+                    kept.append(tensor())
+                    step()
+            self.assertEqual([w.filename for w in caught], [__file__])
+            del kept
+
     def test_without_a_recording_the_holder_still_stands(self):
         with RecordingCuda():
             seen, kept = [], {}

@@ -13,6 +13,7 @@ import sys
 import time
 from typing import Any, BinaryIO, Mapping, Optional
 
+from .. import _units
 from .._holders import census
 from .._torch import api
 from . import job
@@ -53,7 +54,8 @@ def require_room(folder: str, size: int) -> None:
     disk = shutil.disk_usage(folder)
     keep = min(KEEP_FREE_BYTES, int(disk.total * KEEP_FREE_SHARE))
     if disk.free - size < keep:
-        raise Refused(f"the disk of {folder} has {disk.free >> 20} MiB free: {size >> 20} MiB are to be written next, and {keep >> 20} MiB are left alone")
+        raise Refused(f"the disk of {folder} has {_units.size(disk.free)} free: {_units.size(size)} are to be written next, and"
+                      f" {_units.size(keep)} are left alone")
 
 
 def _sidecar(path: str) -> str:

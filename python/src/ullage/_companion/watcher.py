@@ -34,6 +34,19 @@ FAILURES_MAX = 4
 LIMIT_TRIES = 3  # of setting a limit on a device
 
 
+# What is missing where a step of watching fails, in words for the user.
+_FAILED = {
+    "_record": "events are not recorded",
+    "_observe": "failures of the allocator are not noticed",
+    "_limit_own_device": "the limit is not in force",
+    "_hook_ends": "the end of the process is not noticed",
+    "_start_thread": "no counters are written, and ullage snap is not answered",
+    "_answer": "a request of ullage snap could not be answered",
+    "_look": "counters or a limit are missing",
+    "_last_look": "the last counters were not written",
+}
+
+
 class Watcher:
     """Watches this process. Its methods never raise."""
 
@@ -81,7 +94,7 @@ class Watcher:
         try:
             step()
         except Exception as e:
-            self.meeting.problem(f"{step.__name__.strip('_').replace('_', ' ')}: {type(e).__name__}: {e}")
+            self.meeting.problem(f"{_FAILED[step.__name__]}: {_why(e)}")
 
     def _mine(self) -> bool:
         return self.pid == os.getpid()

@@ -131,7 +131,8 @@ class Release:
         Looks at all objects of the process at the first call after a check, which takes up to seconds in a large one.
         """
         if self._holders is None:
-            self._holders = who.holds(h.address for h in self.alive) if self.alive else {}
+            addresses = [h.address for h in self.alive if h.alive()]  # that of one that went since may be another's by now
+            self._holders = who.holds(addresses) if addresses else {}
         return self._holders
 
     def as_dict(self) -> dict[str, Any]:
@@ -166,7 +167,7 @@ class Release:
         largest = sorted(self.alive, key=lambda h: -h.size_bytes)
         rows = []
         for held in largest[:SHOWN]:
-            by = self.holders().get(held.address, "what the search did not find")
+            by = self.holders().get(held.address, "what the search did not find") if held.alive() else "nothing any more: it went since"
             rows.append(f"    {_units.size(held.size_bytes):>11}  {held.name}, by {by}")
         if len(largest) > SHOWN:
             rest = largest[SHOWN:]

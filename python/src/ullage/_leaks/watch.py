@@ -7,6 +7,7 @@ and the collector runs again. Only what has grown in spite of it is reported, on
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 from typing import Any, Callable, Optional, Union
 
@@ -61,7 +62,7 @@ class Watch:
             if self.on_growth is not None:
                 self.on_growth(found)
             else:
-                warnings.warn(GrowthWarning(found), stacklevel=2)
+                warnings.warn(GrowthWarning(found), stacklevel=_callers_level())
         return found
 
 
@@ -150,7 +151,6 @@ class _Confirmation:
             return "a growth has levelled off"
         return None
 
-
     def report(self, torch: Any, name: str, device: int, count: int, ask_holders: bool) -> Growth:
         """Finds out who is behind the growth: whose blocks are live now and were not when it was suspected."""
         blocks = who.live_blocks(torch, device)
@@ -160,6 +160,14 @@ class _Confirmation:
             allocated_bytes=memory.allocated_bytes(device), room_bytes=_room(device), sites=who.sites_of(new or {}),
             holders=who.growing(new, device) if ask_holders else (),
         )
+
+
+def _callers_level() -> int:
+    """How far above watch.step() the program's own line is: callbacks and step() stand in between, and Python names a warning by its line."""
+    level, frame = 1, sys._getframe(1)  # those of warn()'s caller
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__.partition(".")[0]:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _room(device: int) -> Optional[int]:

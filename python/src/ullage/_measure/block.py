@@ -1,9 +1,9 @@
 """measure(): what a block of code does to the memory of the GPUs."""
 from __future__ import annotations
 
+import contextvars
 import functools
 import inspect
-import threading
 from types import TracebackType
 from typing import Any, Callable, Mapping, Optional, TypeVar, cast
 
@@ -13,6 +13,9 @@ from . import events, recording
 from .result import DeviceUse, Measurement
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# The blocks that are open here, innermost last: tasks of asyncio take turns in one thread, and each has a context of its own.
+_begun: contextvars.ContextVar[tuple[_Block, ...]] = contextvars.ContextVar("ullage.measure", default=())
 
 
 class measure:  # a class by its making, a function to those who call it
@@ -44,28 +47,34 @@ class measure:  # a class by its making, a function to those who call it
         self.name = checks.text("name", name, hint="write @ullage.measure() with parentheses" if callable(name) else "")
         self.sites = checks.flag("sites", sites)
         self.report = checks.optional(checks.function, "report", report, given="a Measurement")
-        self._open = threading.local()  # the blocks that this object has begun in a thread, innermost last
+        self._open: list[_Block] = []  # that this object has begun, in any thread and task
 
     def __enter__(self) -> Measurement:
         block = _Block(self.name, self.sites)
-        self._blocks().append(block)
+        self._open.append(block)
+        _begun.set((*_begun.get(), block))
         return block.result
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
-        block = self._blocks().pop()
+        block = self._innermost()
+        self._open.remove(block)
+        _begun.set(tuple(b for b in _begun.get() if b is not block))
         block.end(kind)
         if self.report is not None:
             self.report(block.result)
 
-    def _blocks(self) -> list["_Block"]:
-        if not hasattr(self._open, "blocks"):
-            self._open.blocks = []
-        return cast("list[_Block]", self._open.blocks)
+    def _innermost(self) -> _Block:
+        """The block that ends: this object's last of this thread and task, or its only one, begun elsewhere."""
+        mine = [block for block in _begun.get() if block in self._open]
+        found = mine or self._open
+        if not mine and len(found) != 1:
+            raise RuntimeError(f"a block of measure({self.name!r}) ends where none began, and {len(found)} of this object are open elsewhere")
+        return found[-1]
 
     def __call__(self, function: F) -> F:
-        checks.function("what measure() decorates", function)
+        checks.decorated("what measure() decorates", function)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError(f"measure() can't decorate the generator {function.__qualname__}: measure within it, or the loop over it")
+            raise TypeError(f"measure() can't decorate the generator {checks.called(function)}: measure within it, or the loop over it")
         fresh = functools.partial(measure, self.name or getattr(function, "__qualname__", ""), sites=self.sites, report=self.report)
         if inspect.iscoroutinefunction(function):
             @functools.wraps(function)

@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Sequence
 
+from .. import _checks as checks
 from .._oom import failure, saved
 from .._oom.trial import Peaks
 from .._torch import memory
@@ -53,7 +54,7 @@ class Rehearsal:
         handled = sys.exc_info()[1]
         try:
             with phases:
-                call()
+                checks.ran("step", call())
         except Exception as err:
             error = failure.message_of(err, handled)
             if error is None:

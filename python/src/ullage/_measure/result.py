@@ -64,11 +64,13 @@ class Measurement:
     notes: list[str] = field(default_factory=list)  # what these figures can't show
 
     def __getitem__(self, device: int) -> DeviceUse:
-        """The use of one device. Raises KeyError for one of which nothing is known."""
+        """The use of one device. Raises KeyError for one of which nothing is known: it was not used, or the block has not ended."""
         for use in self.devices:
             if use.device == device:
                 return use
-        raise KeyError(device)
+        known = ", ".join(f"cuda:{use.device}" for use in self.devices) or "no device"
+        why = f"PyTorch's allocator has used {known}" if self.finished else "the block has not ended yet"
+        raise KeyError(f"no memory of device {device!r} was measured: {why}")
 
     @property
     def peak_bytes(self) -> int:

@@ -105,7 +105,7 @@ class Run(Generic[T]):
         reason = failure.broken()
         smaller = None if reason else self.shrink(self.size)
         if reason is None and smaller is None and self.size is not None:
-            reason = f"there is no size below {self.size}"
+            reason = f"there is no size below {self.size}" if self.remember else "shrink makes no argument smaller"
         if reason is None and number >= self.retry.attempts:
             reason = f"the {number} attempts are used up"
         if reason is None:
@@ -172,13 +172,13 @@ class Run(Generic[T]):
         self.over, self.report.succeeded, self.report.reason, self.report.size = True, succeeded, reason, self._shown()
 
     def _shrink_size(self, size: T) -> Optional[T]:
+        if size is None or isinstance(size, int) and size <= self.retry.floor:
+            return None
+        smaller = self.retry.shrink(size) if self.retry.shrink is not None else cast(int, size) // 2
+        if smaller is None or same(smaller, size):  # as max(64, size // 2) gives at its end
+            return None
         if not isinstance(size, int):
-            return self.retry.shrink(size) if self.retry.shrink is not None and size is not None else size
-        if size <= self.retry.floor:
-            return None
-        smaller = self.retry.shrink(size) if self.retry.shrink is not None else size // 2
-        if smaller is None:
-            return None
+            return cast(T, smaller)
         smaller = checks.whole(f"what shrink returned for {size}", smaller, least=None, most=size - 1, hint="None ends the attempts")
         return cast(T, max(smaller, self.retry.floor))
 
@@ -186,15 +186,26 @@ class Run(Generic[T]):
         return self.size if self.remember else None
 
 
+def same(a: Any, b: Any) -> bool:
+    """Whether two sizes, or arguments, are equal. Those that can't be compared, as tensors, are if they are one object."""
+    try:
+        return a is b or bool(a == b)
+    except Exception:
+        return False
+
+
 class Attempt(Generic[T]):
     """One attempt: `with attempt:` around what may run out of memory. number counts from 1; size is what to run with."""
 
     def __init__(self, run: Run[T], number: int, size: T) -> None:
         self.run, self.number, self.size = run, number, size
-        self.left = False  # the block has ended
+        self.entered = self.left = False  # the block has begun; has ended
         self.succeeded = False  # on all ranks
 
     def __enter__(self) -> Attempt[T]:
+        if self.entered:
+            raise RuntimeError("an attempt of retry_on_oom() was entered twice: all that may run out of memory goes into one `with attempt:`")
+        self.entered = True
         self._handled = sys.exc_info()[1]
         return self
 

@@ -10,7 +10,7 @@ from .. import _units
 from .._torch import memory
 from . import failure, saved
 from .ranks import Ranks
-from .search import Bounds, Trial, largest_that_fits, propose, smallest_that_fails, upper
+from .search import Bounds, Trial, grows, largest_that_fits, propose, smallest_that_fails, upper
 from .trial import Trials
 
 log = logging.getLogger("ullage")
@@ -98,6 +98,9 @@ def find_batch_size(
         _restore(undo)
         memory.collect()
     _warn_of_strangers(runs, held)
+    if not grows(runs.done):
+        log.warning("ullage: find_batch_size: what the step allocates on cuda:%d did not grow with its size, so the result says nothing of memory."
+                    " hint: is the model on another device, or does the step not use the size that it is given?", runs.device)
     return _result(runs, bounds, margin, reason)
 
 
@@ -139,7 +142,7 @@ def _reason(runs: Trials, bounds: Bounds, trials: int) -> str:
     size = best.size if best else 0
     top = upper(runs.done, bounds, runs.limit_bytes)
     if size >= bounds.largest:
-        return "it is the largest size asked for"
+        return "it is the largest size asked for" + ("" if grows(runs.done) else f"; what is allocated on cuda:{runs.device} did not grow with it")
     if top - size > bounds.tolerance * size:
         return f"the {trials} trials are used up; up to {top} might fit"
     if failed is not None and failed.size - bounds.multiple_of <= top:

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable, Generic, Hashable, Iterator, Mapping, Optional, TypeVar, Union, cast, overload
 
 from .. import _checks as checks
-from .attempts import Attempt, Run
+from .attempts import Attempt, Run, same
 from .ranks import Ranks
 from .report import Report
 
@@ -46,7 +46,7 @@ def retry_on_oom(
     size          what is made smaller: a number of anything, or any value that shrink understands. The size that worked is
                   remembered by the object, for each key separately.
     floor         the smallest size to try, where size is an integer; 1 by default.
-    shrink        from the size that failed to the next one, or None when there is none; half by default. A decorator without a size
+    shrink        from the size that failed to the next one, or None (or the same) when there is none; half by default. A decorator without a size
                   gets a dict of the call's arguments by name instead, and returns the changed ones. On several ranks it has to give
                   the same on all of them.
     attempts      how many in all; 10, or 2 where there is nothing to shrink: then the second runs after everything was freed.
@@ -64,7 +64,7 @@ def retry_on_oom(
     The object's report tells what happened; so does the logger "ullage".
     """
     if function is not None:
-        checks.function("what retry_on_oom() decorates", function, hint="retry_on_oom(size=...) is what is made smaller")
+        checks.decorated("what retry_on_oom() decorates", function, hint="retry_on_oom(size=...) is what is made smaller")
     retry: Retry[T] = Retry(size=size, floor=floor, shrink=shrink, attempts=attempts, key=key, before_retry=before_retry,
                             argument=argument, ranks=Ranks(group, timeout_s, agree))
     return retry if function is None else retry(function)
@@ -109,13 +109,15 @@ class Retry(Generic[T]):
         return Run(self, key, cast(T, self.sizes.get(key, self.size))).attempts()
 
     def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
-        checks.function("what retry_on_oom() decorates", function)
-        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-            raise TypeError(f"{function.__name__}() runs only after it was called. hint: use retry_on_oom as a loop within it")
+        checks.decorated("what retry_on_oom() decorates", function)
+        if checks.runs_later(function):
+            raise TypeError(f"{checks.called(function)} runs only after it was called. hint: use retry_on_oom as a loop within it")
         signature = inspect.signature(function)
         call = self._call_by_size if self.size is not None else self._call_by_arguments
         if self.size is not None and not _accepts(signature, self.argument):
-            raise TypeError(f"{function.__name__}() has no parameter {self.argument!r}. hint: argument= names the one that gets the size")
+            raise TypeError(
+                f"{checks.called(function)} has no parameter {self.argument!r} that can be given by name. hint: argument= names the one that"
+                " gets the size")
 
         @functools.wraps(function)
         def repeated(*args: Any, **kwargs: Any) -> R:
@@ -126,7 +128,7 @@ class Retry(Generic[T]):
 
     def _call_by_size(self, function: Callable[..., Any], signature: inspect.Signature, args: Any, kwargs: Mapping[str, Any]) -> Any:
         if self.argument in kwargs:
-            raise TypeError(f"{function.__name__}() gets {self.argument!r} from retry_on_oom, not from its caller")
+            raise TypeError(f"{checks.called(function)} gets {self.argument!r} from retry_on_oom, not from its caller")
         key = self.key(*args, **kwargs)
         run = Run(self, key, cast(T, self.sizes.get(key, self.size)))
         return run.call(lambda size: function(*args, **{**kwargs, self.argument: size}))
@@ -145,7 +147,9 @@ class Retry(Generic[T]):
             raise checks.wrong("what shrink returned", changed, "a dict of the arguments that change, or None where there is no less")
         unknown = set(changed) - set(arguments)
         if unknown:
-            raise ValueError(f"shrink returned {', '.join(sorted(unknown))}, which is no parameter of the function")
+            raise ValueError(f"shrink returned {', '.join(sorted(map(str, unknown)))}, which is no parameter of the function")
+        if self.shrink is not None and all(same(value, arguments[name]) for name, value in changed.items()):
+            return None
         return {**arguments, **changed}
 
 
@@ -179,7 +183,11 @@ def _argument(given: Any, size: Any) -> str:
 
 
 def _accepts(signature: inspect.Signature, name: str) -> bool:
-    return name in signature.parameters or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in signature.parameters.values())
+    """Whether a function takes an argument of this name: as a parameter of its own, or among its **kwargs."""
+    kinds = {p.kind for p in signature.parameters.values()}
+    own = signature.parameters.get(name)
+    named = own is not None and own.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return named or inspect.Parameter.VAR_KEYWORD in kinds
 
 
 def _bind(signature: inspect.Signature, arguments: Mapping[str, Any]) -> inspect.BoundArguments:

@@ -100,6 +100,11 @@ def fixed_bytes(trials: Sequence[Trial]) -> int:
     return max([base, *(int(at_0) for at_0, _, above in _lines(trials) if above)]) if _has_lines(trials) else base
 
 
+def grows(trials: Sequence[Trial]) -> bool:
+    """Whether a step's memory has grown with its size, as far as the trials tell: a single one tells nothing."""
+    return not _has_lines(trials) or any(slope > 0 for _, slope, _ in _lines(trials))
+
+
 def _aim(trials: Sequence[Trial], best: Trial, failed: Optional[Trial], limit_bytes: float) -> float:
     if failed is not None:
         return _aim_below(trials, best, failed)

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Iterator, Optional
 
+from .. import _checks as checks
 from .._torch import memory
 from . import failure
 from .ranks import RankError, Ranks
@@ -85,7 +86,7 @@ class Trials:
                         peaks.forget()
                         base = memory.read(self.device).allocated_bytes
                     flushes = memory.read(self.device).retries
-                    self.step(size)
+                    checks.ran("step", self.step(size))
                     peaks.close(1)
                 memory.synchronize(self.device)
         except Exception as err:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import inspect
 import itertools
 import threading
 import warnings
@@ -123,14 +122,14 @@ class Pool:
         """fn(*args, **kwargs), in the pool."""
         checks.function("fn", fn)
         with self:
-            return fn(*args, **kwargs)
+            return checks.ran("fn", fn(*args, **kwargs))
 
     def __call__(self, fn: F) -> F:
         """As a decorator: has fn run in the pool. TypeError for what runs after the call has returned: generators and coroutines."""
-        checks.function("what a pool decorates", fn)
-        if inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
+        checks.decorated("what a pool decorates", fn)
+        if checks.runs_later(fn):
             raise TypeError(
-                f"{fn.__qualname__} runs after the call has returned, outside of {self}: use `with pool:` within, around no await or yield")
+                f"{checks.called(fn)} runs after the call has returned, outside of {self}: use `with pool:` within, around no await or yield")
 
         @functools.wraps(fn)
         def inside(*args: Any, **kwargs: Any) -> Any:
