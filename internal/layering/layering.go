@@ -22,7 +22,7 @@ type Package struct {
 	Standard bool     // of Go's standard library
 	Imports  []string // import paths
 	Uses     []string // names from the standard library, as "time.Now"; own packages only
-	Cgo      bool     // has files that import "C"
+	Cgo      bool     // has files that import "C", or a package that does
 }
 
 // power is something that a room has to be granted before it may reach for it.
@@ -61,6 +61,7 @@ func house() []room {
 		{path: "internal/message", floor: 1, plain: true, pure: true},
 		{path: "internal/pickle", floor: 1, plain: true, pure: true},
 		{path: "internal/term", floor: 1, powers: useStreams},
+		{path: "internal/gpu", floor: 2, powers: linkC | spawn},
 		{path: "snapshot", floor: 2, plain: true, extra: []string{"github.com/klauspost/compress", "github.com/xi2/xz"}},
 		{path: "allocator", floor: 3, plain: true, pure: true},
 		{path: "internal/lease", floor: 4, plain: true, pure: true},
@@ -210,7 +211,7 @@ func checkPowers(r room, rel string, p Package) (wrong []string) {
 		}
 	}
 	if p.Cgo {
-		lacks(linkC, "has cgo files", "C stays in the GPU probe, so that the program builds with CGO_ENABLED=0 on every system")
+		lacks(linkC, "takes cgo", "C stays in the GPU probe, so that the program builds with CGO_ENABLED=0 on every system")
 	}
 	if slices.Contains(p.Imports, "os/exec") {
 		lacks(spawn, "imports os/exec", "only a few rooms start processes; pass the work in as an interface")

@@ -92,7 +92,7 @@ func TestCheck(t *testing.T) {
 		{"a clock", []Package{using("internal/timeline", "time.Now")}, []string{"internal/timeline uses time.Now: this room reads no clock"}},
 		{"a duration", []Package{using("internal/timeline", "time.Duration")}, nil},
 
-		{"cgo", []Package{{Path: Module + "/internal/cli", Cgo: true}}, []string{"internal/cli has cgo files: C stays in the GPU probe"}},
+		{"cgo", []Package{{Path: Module + "/internal/cli", Cgo: true}}, []string{"internal/cli takes cgo: C stays in the GPU probe"}},
 		{"a process", []Package{own("internal/report", "!os/exec")}, []string{"internal/report imports os/exec"}},
 		{"a process from the command line", []Package{own("internal/cli", "!os/exec")}, nil},
 		{"a listener", []Package{using("internal/cli", "net.Listen")}, []string{"internal/cli uses net.Listen: only the viewer"}},

@@ -31,8 +31,8 @@ type listed struct {
 // load lists the module's packages and all that they need, as goos builds them.
 func load(t *testing.T, root, goos string) []Package {
 	t.Helper()
-	// Without cgo as the releases are built; files that import "C" still show in CgoFiles
-	// only with it, so the second listing is for those.
+	// Without cgo as the releases are built; files that need it show in the second listing
+	// only.
 	var all []Package
 	for _, l := range goList(t, root, goos, "CGO_ENABLED=0") {
 		p := Package{Path: l.ImportPath, Standard: l.Standard, Imports: l.Imports}
@@ -42,12 +42,18 @@ func load(t *testing.T, root, goos string) []Package {
 		all = append(all, p)
 	}
 	for _, l := range goList(t, root, goos, "CGO_ENABLED=1") {
-		if len(l.CgoFiles) > 0 && strings.HasPrefix(l.ImportPath, Module+"/") {
-			all = append(all, Package{Path: l.ImportPath, Imports: l.Imports, Uses: uses(t, l.Dir, l.CgoFiles), Cgo: true})
+		if !strings.HasPrefix(l.ImportPath, Module+"/") {
+			continue
+		}
+		if len(l.CgoFiles) > 0 || slices.ContainsFunc(l.Imports, needsC) {
+			all = append(all, Package{Path: l.ImportPath, Imports: l.Imports, Uses: uses(t, l.Dir, append(l.CgoFiles, l.GoFiles...)), Cgo: true})
 		}
 	}
 	return all
 }
+
+// needsC tells a dependency that is nothing but an interface to a library of C.
+func needsC(imp string) bool { return strings.HasPrefix(imp, "github.com/NVIDIA/go-nvml/") }
 
 func goList(t *testing.T, root, goos, cgo string) []listed {
 	t.Helper()

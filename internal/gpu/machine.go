@@ -1,0 +1,104 @@
+package gpu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Machine is what probes need of the world around them.
+type Machine struct {
+	Root  fs.FS // the file system, from its root: proc, sys, etc
+	Open  func(path string) (io.ReadCloser, error)
+	Run   func(ctx context.Context, program string, args ...string) ([]byte, error) // and returns what it prints
+	User  func(uid int) string                                                      // the name of a user; empty where there is none
+	NVML  func(Machine) (Probe, error)                                              // loads the library
+	Clock Clock
+}
+
+// Clock tells the time, and when a span of it is over.
+type Clock interface {
+	Now() time.Time
+	// Timer sends once, after d, unless stop is called first.
+	Timer(d time.Duration) (over <-chan time.Time, stop func())
+}
+
+// ThisMachine is the machine that the program runs on.
+func ThisMachine() Machine {
+	return Machine{
+		Root:  os.DirFS("/"),
+		Open:  func(path string) (io.ReadCloser, error) { return os.Open(path) },
+		Run:   runProgram,
+		User:  userName,
+		NVML:  openNVML,
+		Clock: systemClock{},
+	}
+}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) Timer(d time.Duration) (<-chan time.Time, func()) {
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}
+
+func userName(uid int) string {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return ""
+	}
+	return u.Username
+}
+
+// maxProgramOutput bounds what is read of a program: 8 devices with 200 processes print
+// less than a megabyte.
+const maxProgramOutput = 32 << 20
+
+// errNotInstalled is the error of Run where there is no such program.
+var errNotInstalled = errors.New("not installed")
+
+func runProgram(ctx context.Context, program string, args ...string) ([]byte, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", program, errNotInstalled)
+	}
+	var stdout, stderr limitedBuffer
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		// nvidia-smi explains its failures on standard output.
+		said := strings.Join(strings.Fields(stderr.String()+" "+stdout.String()), " ")
+		return nil, fmt.Errorf("%s: %w: %.300s", program, err, said)
+	}
+	if stdout.cut {
+		return nil, fmt.Errorf("%s printed more than %d bytes", program, maxProgramOutput)
+	}
+	return stdout.Bytes(), nil
+}
+
+// limitedBuffer keeps the first maxProgramOutput bytes.
+type limitedBuffer struct {
+	bytes.Buffer
+	cut bool
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if room := maxProgramOutput - b.Len(); len(p) > room {
+		b.cut = true
+		b.Buffer.Write(p[:room])
+		return len(p), nil
+	}
+	return b.Buffer.Write(p)
+}

@@ -1,0 +1,287 @@
+//go:build linux && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// deviceDeadline is how long NVML may take for one device. All calls for one take 20 ms on a
+// healthy machine; one that has to wake a device takes up to a second.
+const deviceDeadline = 2 * time.Second
+
+// library is NVML, loaded by openNVML from libnvidia-ml.so.1. Its types stay in this file.
+type library struct {
+	api   nvml.Interface
+	m     Machine
+	procs *procs
+
+	mu    sync.Mutex
+	lanes map[int]*lane[deviceReading] // by the device's index
+}
+
+// deviceReading is what one device tells.
+type deviceReading struct {
+	device    Device
+	processes []Process
+}
+
+func openNVML(m Machine) (Probe, error) { return openLibrary(nvml.New(), m) }
+
+func openLibrary(api nvml.Interface, m Machine) (Probe, error) {
+	if ret := api.Init(); ret != nvml.SUCCESS {
+		return nil, nvmlError("nvmlInit", ret)
+	}
+	l := &library{api: api, m: m, procs: newProcs(m), lanes: map[int]*lane[deviceReading]{}}
+	count, ret := api.DeviceGetCount()
+	if ret != nvml.SUCCESS || count == 0 {
+		_ = l.Close()
+		if ret == nvml.SUCCESS {
+			return nil, errors.New("NVML sees no device")
+		}
+		return nil, nvmlError("nvmlDeviceGetCount", ret)
+	}
+	return l, nil
+}
+
+func nvmlError(call string, ret nvml.Return) error {
+	if ret == nvml.ERROR_LIBRARY_NOT_FOUND { // then there is no library to ask for the text either
+		return errors.New("NVML (libnvidia-ml.so.1) is not installed")
+	}
+	return fmt.Errorf("%s: %s (%d)", call, ret.String(), int(ret))
+}
+
+func (l *library) Close() error {
+	if ret := l.api.Shutdown(); ret != nvml.SUCCESS {
+		return nvmlError("nvmlShutdown", ret)
+	}
+	return nil
+}
+
+// Read asks all devices at once, so that one that hangs takes no time from the others.
+func (l *library) Read(ctx context.Context) (Reading, error) {
+	count, ret := l.api.DeviceGetCount()
+	if ret != nvml.SUCCESS {
+		return Reading{}, nvmlError("nvmlDeviceGetCount", ret)
+	}
+	r := Reading{Time: l.m.Clock.Now(), Source: "nvml"}
+	r.Driver, r.CUDA = l.versions()
+	answers := make([]deviceReading, count)
+	var wg sync.WaitGroup
+	for i := range count {
+		wg.Go(func() { answers[i] = l.ask(ctx, i) })
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return Reading{}, ctx.Err()
+	}
+	for _, a := range answers {
+		r.Devices = append(r.Devices, a.device)
+		r.Processes = append(r.Processes, a.processes...)
+	}
+	l.procs.describe(&r)
+	r.tidy()
+	return r, nil
+}
+
+func (l *library) versions() (driver, cuda string) {
+	if v, ret := l.api.SystemGetDriverVersion(); ret == nvml.SUCCESS {
+		driver = v
+	}
+	if v, ret := l.api.SystemGetCudaDriverVersion(); ret == nvml.SUCCESS {
+		cuda = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
+	}
+	return driver, cuda
+}
+
+// ask reads one device in its lane. One that does not answer is in the reading by its index.
+func (l *library) ask(ctx context.Context, index int) deviceReading {
+	what := "GPU " + strconv.Itoa(index)
+	l.mu.Lock()
+	ln := l.lanes[index]
+	if ln == nil {
+		ln = &lane[deviceReading]{what: what, limit: deviceDeadline, clock: l.m.Clock}
+		l.lanes[index] = ln
+	}
+	l.mu.Unlock()
+	a, err := ln.do(ctx, func(context.Context) (deviceReading, error) { return l.device(index), nil })
+	if err != nil {
+		return deviceReading{device: Device{Index: index, UUID: "unknown-" + strconv.Itoa(index), Kind: KindGPU, Problem: err.Error()}}
+	}
+	return a
+}
+
+func (l *library) device(index int) deviceReading {
+	h, ret := l.api.DeviceGetHandleByIndex(index)
+	if ret != nvml.SUCCESS {
+		problem := nvmlError("nvmlDeviceGetHandleByIndex", ret).Error()
+		return deviceReading{device: Device{Index: index, UUID: "unknown-" + strconv.Itoa(index), Kind: KindGPU, Problem: problem}}
+	}
+	d := Device{Index: index, Kind: KindGPU}
+	nvmlIdentity(h, &d)
+	nvmlModes(h, &d)
+	var ret2 nvml.Return
+	if d.Memory, ret2 = nvmlMemory(h); d.Memory == nil && !d.MIG {
+		if ret2 == nvml.ERROR_NOT_SUPPORTED && d.Kind == KindGPU {
+			d.Kind = KindUnified
+			shareMemory(&d, l.m)
+		} else {
+			d.Problem = nvmlError("nvmlDeviceGetMemoryInfo", ret2).Error()
+		}
+	}
+	processes, problem := nvmlProcesses(h)
+	if d.MIG {
+		more, wrong := nvmlInstances(h, &d)
+		processes = append(processes, more...)
+		problem = joinProblems(problem, wrong)
+	}
+	d.Problem = joinProblems(d.Problem, problem)
+	return deviceReading{d, mergeProcesses(processes, d.UUID)}
+}
+
+func nvmlIdentity(h nvml.Device, d *Device) {
+	var ret nvml.Return
+	if d.UUID, ret = h.GetUUID(); ret != nvml.SUCCESS {
+		d.UUID = "unknown-" + strconv.Itoa(d.Index)
+		d.Problem = nvmlError("nvmlDeviceGetUUID", ret).Error()
+	}
+	d.Name, _ = h.GetName()
+	if pci, ret := h.GetPciInfo(); ret == nvml.SUCCESS {
+		d.PCIAddress = fmt.Sprintf("%08x:%02x:%02x.0", pci.Domain, pci.Bus, pci.Device)
+	}
+	if mode, ret := h.GetVirtualizationMode(); ret == nvml.SUCCESS && mode == nvml.GPU_VIRTUALIZATION_MODE_VGPU {
+		d.Kind = KindVGPU
+	}
+}
+
+func nvmlModes(h nvml.Device, d *Device) {
+	if current, _, ret := h.GetMigMode(); ret == nvml.SUCCESS {
+		d.MIG = current == nvml.DEVICE_MIG_ENABLE
+	}
+	if on, ret := h.GetPersistenceMode(); ret == nvml.SUCCESS {
+		d.Persistence = nvmlSwitch(on)
+	}
+	if mode, ret := h.GetComputeMode(); ret == nvml.SUCCESS {
+		d.ComputeMode = map[nvml.ComputeMode]string{
+			nvml.COMPUTEMODE_DEFAULT: "default", nvml.COMPUTEMODE_PROHIBITED: "prohibited",
+			nvml.COMPUTEMODE_EXCLUSIVE_PROCESS: "exclusive_process", nvml.COMPUTEMODE_EXCLUSIVE_THREAD: "exclusive_thread",
+		}[mode]
+	}
+	if current, _, ret := h.GetEccMode(); ret == nvml.SUCCESS {
+		d.ECC.Mode = nvmlSwitch(current)
+	}
+	d.ECC.Corrected = nvmlErrors(h, nvml.MEMORY_ERROR_TYPE_CORRECTED)
+	d.ECC.Uncorrected = nvmlErrors(h, nvml.MEMORY_ERROR_TYPE_UNCORRECTED)
+	if u, ret := h.GetUtilizationRates(); ret == nvml.SUCCESS && u.Gpu <= 100 {
+		percent := int(u.Gpu)
+		d.Utilization = &percent
+	}
+}
+
+func nvmlSwitch(s nvml.EnableState) string {
+	if s == nvml.FEATURE_ENABLED {
+		return "on"
+	}
+	return "off"
+}
+
+func nvmlErrors(h nvml.Device, kind nvml.MemoryErrorType) *int64 {
+	n, ret := h.GetTotalEccErrors(kind, nvml.VOLATILE_ECC)
+	if ret != nvml.SUCCESS {
+		return nil
+	}
+	count := int64(n)
+	return &count
+}
+
+// nvmlMemory prefers the second version of the call, which tells what the driver keeps for
+// itself from what programs use. Drivers before 510 have only the first.
+func nvmlMemory(h nvml.Device) (*Memory, nvml.Return) {
+	if m, ret := h.GetMemoryInfo_v2(); ret == nvml.SUCCESS {
+		reserved := int64(m.Reserved)
+		return &Memory{TotalBytes: int64(m.Total), UsedBytes: int64(m.Used), FreeBytes: int64(m.Free), ReservedBytes: &reserved}, ret
+	}
+	m, ret := h.GetMemoryInfo()
+	if ret != nvml.SUCCESS {
+		return nil, ret
+	}
+	return &Memory{TotalBytes: int64(m.Total), UsedBytes: int64(m.Used), FreeBytes: int64(m.Free)}, ret
+}
+
+// nvmlInstances reads the MIG devices, and the processes that only they tell: without
+// privilege the whole device's list leaves them out.
+func nvmlInstances(h nvml.Device, d *Device) (processes []Process, problem string) {
+	most, ret := h.GetMaxMigDeviceCount()
+	if ret != nvml.SUCCESS {
+		return nil, nvmlError("nvmlDeviceGetMaxMigDeviceCount", ret).Error()
+	}
+	for i := range most {
+		mig, ret := h.GetMigDeviceHandleByIndex(i)
+		if ret == nvml.ERROR_NOT_FOUND {
+			continue // indices have gaps
+		}
+		if ret != nvml.SUCCESS {
+			problem = joinProblems(problem, nvmlError("nvmlDeviceGetMigDeviceHandleByIndex", ret).Error())
+			continue
+		}
+		in := Instance{}
+		in.UUID, _ = mig.GetUUID()
+		in.GPUInstance, _ = mig.GetGpuInstanceId()
+		in.ComputeInstance, _ = mig.GetComputeInstanceId()
+		in.Memory, _ = nvmlMemory(mig)
+		if name, ret := mig.GetName(); ret == nvml.SUCCESS {
+			in.Profile = profileOf(name)
+		}
+		d.Instances = append(d.Instances, in)
+		more, wrong := nvmlProcesses(mig)
+		for k := range more {
+			more[k].GPUInstance, more[k].ComputeInstance = &in.GPUInstance, &in.ComputeInstance
+		}
+		processes = append(processes, more...)
+		problem = joinProblems(problem, wrong)
+	}
+	return processes, problem
+}
+
+// notAvailable is what stands for no value, in 64 and in 32 bits.
+const (
+	notAvailable   = ^uint64(0)
+	notAvailable32 = ^uint32(0)
+)
+
+// nvmlProcesses reads both lists. A device that has no graphics does not support the second.
+func nvmlProcesses(h nvml.Device) (all []Process, problem string) {
+	for _, list := range []struct {
+		use  string
+		call func() ([]nvml.ProcessInfo, nvml.Return)
+	}{{useCompute, h.GetComputeRunningProcesses}, {useGraphics, h.GetGraphicsRunningProcesses}} {
+		infos, ret := list.call()
+		if ret != nvml.SUCCESS && ret != nvml.ERROR_NOT_SUPPORTED {
+			problem = joinProblems(problem, nvmlError("list of "+list.use+" processes", ret).Error())
+		}
+		for _, info := range infos {
+			all = append(all, nvmlProcess(info, list.use))
+		}
+	}
+	return all, problem
+}
+
+func nvmlProcess(info nvml.ProcessInfo, use string) Process {
+	p := Process{PID: int(info.Pid), Use: use}
+	if info.UsedGpuMemory != notAvailable {
+		used := int64(info.UsedGpuMemory)
+		p.UsedBytes = &used
+	}
+	if info.GpuInstanceId != notAvailable32 {
+		gi, ci := int(info.GpuInstanceId), int(info.ComputeInstanceId)
+		p.GPUInstance, p.ComputeInstance = &gi, &ci
+	}
+	return p
+}

@@ -1,0 +1,143 @@
+package gpu
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+// initialNamespace is what /proc/self/ns/pid points to on the machine itself: the kernel
+// gives its first PID namespace this number (PROC_PID_INIT_INO, 0xEFFFFFFC).
+const initialNamespace = "pid:[4026531836]"
+
+// procs looks processes up in /proc.
+type procs struct {
+	root  fs.FS
+	user  func(uid int) string
+	host  bool // sees all processes by the PIDs that the driver tells
+	apart bool // is in a PID namespace of its own
+}
+
+func newProcs(m Machine) *procs {
+	p := &procs{root: m.Root, user: m.User}
+	link, err := fs.ReadLink(m.Root, "proc/self/ns/pid")
+	p.host = err == nil && link == initialNamespace
+	p.apart = err == nil && link != initialNamespace
+	return p
+}
+
+// describe fills in who the processes of a reading are, and notes those that cannot be seen.
+func (p *procs) describe(r *Reading) {
+	hidden := 0
+	for i := range r.Processes {
+		if !p.fill(&r.Processes[i]) {
+			hidden++
+		}
+	}
+	if hidden > 0 && p.apart {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s be seen from within this container, and stay without a name: it has its own process IDs", countOf(hidden)))
+	}
+}
+
+func countOf(n int) string {
+	if n == 1 {
+		return "1 process cannot"
+	}
+	return fmt.Sprintf("%d processes cannot", n)
+}
+
+// fill looks one process up. Within a container the driver may tell PIDs of the machine,
+// which there belong to nobody or to somebody else. So a process counts as found only if it
+// holds a device of the driver open, which its owner can see.
+func (p *procs) fill(to *Process) bool {
+	dir := "proc/" + strconv.Itoa(to.PID)
+	status, err := readSome(p.root, dir+"/status")
+	if err != nil || !p.host && !p.holdsDevice(dir) {
+		return false
+	}
+	p.fillStatus(to, status)
+	if line, err := readSome(p.root, dir+"/cmdline"); err == nil && len(line) > 0 {
+		to.Command = commandLine(line)
+	}
+	if text, err := readSome(p.root, dir+"/cgroup"); err == nil {
+		to.Place = placeOf(string(text))
+	}
+	if text, err := readSome(p.root, dir+"/stat"); err == nil {
+		to.StartTicks = startTicks(string(text))
+	}
+	return true
+}
+
+func (p *procs) fillStatus(to *Process, status []byte) {
+	for lines := bufio.NewScanner(bytes.NewReader(status)); lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		fields := strings.Fields(value)
+		if len(fields) == 0 {
+			continue
+		}
+		switch key {
+		case "Name":
+			to.Name = strings.TrimSpace(value)
+		case "Uid": // real, effective, saved, of the file system
+			if uid, err := strconv.Atoi(fields[0]); err == nil {
+				to.UID, to.User = &uid, p.user(uid)
+			}
+		case "NSpid": // one a namespace, the innermost last
+			if pid, err := strconv.Atoi(fields[len(fields)-1]); err == nil {
+				to.NamespacePID = pid
+			}
+		}
+	}
+}
+
+// holdsDevice tells whether a process has a device of the driver open.
+func (p *procs) holdsDevice(dir string) bool {
+	entries, err := fs.ReadDir(p.root, dir+"/fd")
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		link, err := fs.ReadLink(p.root, dir+"/fd/"+e.Name())
+		if err == nil && (strings.HasPrefix(link, "/dev/nvidia") || link == "/dev/dxg") {
+			return true
+		}
+	}
+	return false
+}
+
+// maxProcFile bounds what is read of a file in /proc: command lines can have megabytes.
+const maxProcFile = 16 << 10
+
+func readSome(root fs.FS, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxProcFile))
+}
+
+// commandLine joins arguments, which /proc separates by zeros.
+func commandLine(raw []byte) string {
+	return strings.TrimSpace(strings.ReplaceAll(strings.TrimRight(string(raw), "\x00"), "\x00", " "))
+}
+
+// startTicks finds the 22nd field of /proc/PID/stat. The second is the program's name in
+// brackets, in which anything can be, brackets too.
+func startTicks(stat string) int64 {
+	end := strings.LastIndexByte(stat, ')')
+	fields := strings.Fields(stat[end+1:])
+	const start = 22 - 3 // the fields after the name begin with the third
+	if end < 0 || len(fields) <= start {
+		return 0
+	}
+	ticks, err := strconv.ParseInt(fields[start], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return ticks
+}

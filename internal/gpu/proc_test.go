@@ -1,0 +1,79 @@
+package gpu
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+
+func link(to string) *fstest.MapFile {
+	return &fstest.MapFile{Data: []byte(to), Mode: fs.ModeSymlink | 0o777}
+}
+
+// procRoot has process 4711, as the machine sees it.
+func procRoot(namespace string) fstest.MapFS {
+	return fstest.MapFS{
+		"proc/self/ns/pid":  link(namespace),
+		"proc/4711/status":  file("Name:\tpython\nUmask:\t0022\nUid:\t1001\t1001\t1001\t1001\nNSpid:\t4711\t17\n"),
+		"proc/4711/cmdline": file("python\x00train.py\x00--lr\x000.1\x00"),
+		"proc/4711/cgroup":  file("0::/system.slice/docker-" + idA + ".scope\n"),
+		"proc/4711/stat":    file("4711 (py (x) 7) S 1 " + strings.Repeat("0 ", 17) + "987654 0 0\n"),
+		"proc/4711/fd/0":    link("/dev/null"),
+		"proc/4711/fd/7":    link("/dev/nvidia0"),
+		"proc/4712/status":  file("Name:\tbash\nUid:\t0\t0\t0\t0\n"),
+		"proc/4712/fd/0":    link("/dev/pts/0"),
+	}
+}
+
+func users(uid int) string { return map[int]string{0: "root", 1001: "alice"}[uid] }
+
+func TestDescribe(t *testing.T) {
+	uid := 1001
+	found := Process{
+		PID: 4711, Name: "python", Command: "python train.py --lr 0.1", UID: &uid, User: "alice",
+		NamespacePID: 17, StartTicks: 987654, Place: Place{Runtime: "docker", ContainerID: idA},
+	}
+	tests := []struct {
+		name, namespace string
+		pid             int
+		want            Process
+		notes           int
+	}{
+		{"on the machine", initialNamespace, 4711, found, 0},
+		{"in a container, where it holds a device", "pid:[4026532899]", 4711, found, 0},
+		{"in a container, where the PID is somebody else's", "pid:[4026532899]", 4712, Process{PID: 4712}, 1},
+		{"in a container, where the PID is nobody's", "pid:[4026532899]", 99, Process{PID: 99}, 1},
+		{"ended since", initialNamespace, 99, Process{PID: 99}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := Reading{Processes: []Process{{PID: tt.pid}}}
+			newProcs(Machine{Root: procRoot(tt.namespace), User: users}).describe(&r)
+			if diff := cmp.Diff(tt.want, r.Processes[0]); diff != "" {
+				t.Errorf("describe (-want +got):\n%s", diff)
+			}
+			if len(r.Notes) != tt.notes {
+				t.Errorf("notes %q, want %d", r.Notes, tt.notes)
+			}
+		})
+	}
+}
+
+func TestStartTicks(t *testing.T) {
+	for stat, want := range map[string]int64{
+		"1 (a) S " + strings.Repeat("0 ", 18) + "55 1":     55,
+		"1 (a) b) c) S " + strings.Repeat("9 ", 18) + "56": 56,
+		"1 (a) S 0 0": 0,
+		"":            0,
+		"1 (a) S " + strings.Repeat("0 ", 18) + "x": 0,
+	} {
+		if got := startTicks(stat); got != want {
+			t.Errorf("startTicks(%q) = %d, want %d", stat, got, want)
+		}
+	}
+}

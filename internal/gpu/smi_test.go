@@ -1,0 +1,140 @@
+package gpu
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/ullage-dev/ullage/internal/units"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func testFile(t testing.TB, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func smiH200(t testing.TB) string { return testFile(t, "h200.xml") }
+
+// TestSMI reads outputs of nvidia-smi; what is made of them is in golden files.
+func TestSMI(t *testing.T) {
+	for _, name := range []string{"h200", "mig", "gb10", "vgpu", "old"} {
+		list := ""
+		if name == "mig" {
+			list = testFile(t, "mig.list")
+		}
+		m := withSMI(bare(), testFile(t, name+".xml"), list)
+		m.Root = fstest.MapFS{"proc/meminfo": file("MemTotal: 1000 kB\nMemAvailable: 400 kB\n")}
+		p, err := Open(t.Context(), "nvidia-smi", m)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r, err := p.Read(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".golden.json", string(got)+"\n")
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(filepath.Join("testdata", name), []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(testFile(t, name), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// TestSMIRepartitioned: a partition that changes between two calls names no instance wrongly.
+func TestSMIRepartitioned(t *testing.T) {
+	first, _, _ := strings.Cut(testFile(t, "mig.list"), "  MIG 1g")
+	p, err := Open(t.Context(), "nvidia-smi", withSMI(bare(), testFile(t, "mig.xml"), first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Read(t.Context())
+	if err != nil || len(r.Notes) == 0 || !strings.Contains(r.Notes[0], "2 of them in one list of nvidia-smi, and 1 in the other") {
+		t.Fatalf("%v, notes %q", err, r.Notes)
+	}
+	for _, in := range r.Devices[0].Instances {
+		if in.UUID != "" || in.Profile != "" {
+			t.Errorf("got %+v", in)
+		}
+	}
+}
+
+func TestSMIBad(t *testing.T) {
+	good := smiH200(t)
+	for name, tt := range map[string]struct{ text, want string }{
+		"nothing":      {"", "EOF"},
+		"no XML":       {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "expected the XML"},
+		"other XML":    {"<html></html>", "expected element type <nvidia_smi_log>"},
+		"no GPU":       {"<nvidia_smi_log></nvidia_smi_log>", "no devices were found"},
+		"breaks off":   {good[:len(good)/2], "EOF"},
+		"unit":         {strings.Replace(good, "71512 MiB", "71512 MoB", 1), `"MoB" is no unit`},
+		"more than is": {strings.Replace(good, "71512 MiB", "9971512 MiB", 1), "a part has"},
+		"PID":          {strings.Replace(good, "41207", "-4", 1), `"-4" is not the number of a process`},
+		"UUID":         {strings.ReplaceAll(good, "GPU-6f1c2a3b-1111-4222-8333-444455556666", ""), "GPU 0: it has no UUID"},
+		"UUID twice":   {strings.ReplaceAll(good, "7777", "6666"), "is there twice"},
+		"MIG":          {strings.Replace(testFile(t, "mig.xml"), "<gpu_instance_id>1<", "<gpu_instance_id>x<", 1), "MIG device 0"},
+	} {
+		if r, err := parseSMI([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %+v, %v, want %q", name, r, err, tt.want)
+		}
+	}
+}
+
+// TestSMIAmounts: amounts come through as they are, in whole MiB.
+func TestSMIAmounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.Int64Range(0, 300_000)
+		used, free, reserved := part.Draw(t, "used"), part.Draw(t, "free"), part.Draw(t, "reserved")
+		text := fmt.Sprintf(`<nvidia_smi_log><gpu id="0"><uuid>GPU-1</uuid><fb_memory_usage><total>%d MiB</total><reserved>%d MiB</reserved><used>%d MiB</used><free>%d MiB</free></fb_memory_usage>`+
+			`<processes><process_info><pid>5</pid><used_memory>%d MiB</used_memory></process_info></processes></gpu></nvidia_smi_log>`, used+free+reserved, reserved, used, free, used)
+		r, err := parseSMI([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := r.Devices[0].Memory
+		if m.UsedBytes != used*units.MiB || m.FreeBytes != free*units.MiB || *m.ReservedBytes != reserved*units.MiB || *r.Processes[0].UsedBytes != m.UsedBytes {
+			t.Errorf("got %+v", m)
+		}
+	})
+}
+
+func FuzzSMI(f *testing.F) {
+	for _, name := range []string{"h200.xml", "mig.xml", "gb10.xml", "vgpu.xml", "old.xml"} {
+		f.Add(testFile(f, name), testFile(f, "mig.list"))
+	}
+	f.Fuzz(func(t *testing.T, log, list string) {
+		r, err := parseSMI([]byte(log))
+		if err != nil {
+			return
+		}
+		if err := r.check(); err != nil {
+			t.Errorf("read, but %v", err)
+		}
+		_ = nameInstances(&r, list)
+	})
+}
