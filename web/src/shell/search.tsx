@@ -38,7 +38,7 @@ export function Search() {
         aria-label="Search blocks, sites, segments and events"
         aria-describedby="search-result"
         aria-keyshortcuts="/"
-        placeholder="Search: size>64MiB file:train.py leak:"
+        placeholder="Search  /"
         spellcheck={false}
         autocomplete="off"
         value={draft}

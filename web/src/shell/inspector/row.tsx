@@ -25,15 +25,22 @@ function RowValue({ type, value }: { type: ColumnType; value: Cell }) {
   return <>{cellText(type, value)}</>;
 }
 
-/** The rows that a query finds, of which the first is shown, or what stands in its place. */
-function FirstRow({ what, query, name }: { what: TableName; query: string; name: string }) {
+interface FoundRowProps {
+  what: TableName;
+  query: string;
+  name: string;
+  /** Which of the rows is meant. */
+  choose: (answer: TableAnswer) => readonly Cell[] | undefined;
+}
+
+/** The row that a query finds, or what stands in its place. An exported page, which knows no queries, has the first rows. */
+function FoundRow({ what, query, name, choose }: FoundRowProps) {
   const app = useApp();
-  const { value, error } = useAnswer<TableAnswer>(
-    app.path(question(`table/${what}`, { count: 1, q: query })),
-  );
-  const row = value?.data[0];
+  const asked = { count: 1000, q: app.source.live ? query : null };
+  const { value, error } = useAnswer<TableAnswer>(app.path(question(`table/${what}`, asked)));
   if (error) return <Failure what={`The ${name}`} error={error} />;
   if (!value) return <Loading what={`Reading the ${name}`} />;
+  const row = choose(value);
   if (!row) return <p class="quiet">The recording has no such {name}.</p>;
   return <RowFacts columns={value.columns} row={row} />;
 }
@@ -47,7 +54,12 @@ export function SiteDetails({ site }: { site: number }) {
   };
   return (
     <>
-      <FirstRow what="sites" query={`site:${site}`} name="site" />
+      <FoundRow
+        what="sites"
+        query={`site:${site}`}
+        name="site"
+        choose={({ data }) => data.find(([id]) => id === site)}
+      />
       <div class="buttons">
         <Button onClick={list}>its blocks</Button>
       </div>
@@ -55,6 +67,28 @@ export function SiteDetails({ site }: { site: number }) {
   );
 }
 
+/** At one address several segments may have been, one after the other, and within longer ones: it is the one at the cursor. */
 export function SegmentDetails({ address }: { address: string }) {
-  return <FirstRow what="segments" query={`addr:${address}`} name="segment" />;
+  const event = useApp().cursor.value;
+  return (
+    <FoundRow
+      what="segments"
+      query={`addr:${address}`}
+      name="segment"
+      choose={(answer) => segmentAt(answer, address, event)}
+    />
+  );
+}
+
+/** Of the segments that begin at an address the one that is reserved after an event, else the last before it, else the first. */
+export function segmentAt(
+  { columns, data }: Pick<TableAnswer, "columns" | "data">,
+  address: string,
+  event: number,
+): readonly Cell[] | undefined {
+  const cell = (row: readonly Cell[], name: string) =>
+    row[columns.findIndex((column) => column.name === name)];
+  const from = (row: readonly Cell[]) => Number(cell(row, "from_event"));
+  const here = data.filter((row) => cell(row, "address") === address).sort((a, b) => from(a) - from(b));
+  return here.filter((row) => from(row) <= event).at(-1) ?? here[0];
 }

@@ -2,6 +2,7 @@
 // behind the other, a segment that is longer than a line goes on in the next.
 
 import type { MomentSegment } from "../../state/types.ts";
+import { formatBytes, formatPlural } from "../../units/units.ts";
 
 /** Part of a segment in one line. */
 export interface Piece {
@@ -217,6 +218,16 @@ export function usageOf({ spans }: MomentSegment): Usage {
     else usage.allocated += size;
   }
   return usage;
+}
+
+/** "1,586 blocks in 379 segments, 1.00 GiB free". */
+export function countWords(segments: readonly MomentSegment[]): string {
+  const { blocks, free } = sumUsage(segments.map(usageOf));
+  const parts = [
+    formatPlural(blocks, "block", "blocks"),
+    formatPlural(segments.length, "segment", "segments"),
+  ];
+  return `${parts.join(" in ")}, ${formatBytes(free)} free`;
 }
 
 /** The usage of several segments together. */

@@ -4,12 +4,13 @@ import { Button } from "../../shell/ui.tsx";
 import { useApp } from "../../state/hooks.ts";
 import type { MomentSegment } from "../../state/types.ts";
 import { formatBytes, formatCount, formatShare } from "../../units/units.ts";
-import { usageOf } from "./layout.ts";
+import { countWords, usageOf } from "./layout.ts";
 
 export function MomentList({ segments }: { segments: readonly MomentSegment[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="list-scroll" tabIndex={0} aria-label="Segments">
+      <p class="scale quiet">{countWords(segments)}</p>
       <table class="list">
         <thead>
           <tr>

@@ -7,10 +7,8 @@ import { useAnswer, useApp } from "../../state/hooks.ts";
 import { goToPeak, jump, stepBy } from "../../state/navigate.ts";
 import { question } from "../../state/question.ts";
 import type { Moment } from "../../state/types.ts";
-import { formatBytes, formatPlural } from "../../units/units.ts";
 import { Legend } from "../shared/legend.tsx";
 import { TwinPick } from "../shared/twin.tsx";
-import { sumUsage, usageOf } from "./layout.ts";
 import { MomentList } from "./list.tsx";
 import { MomentPicture } from "./picture.tsx";
 
@@ -27,7 +25,7 @@ export function MomentView() {
   const { value, error, loading } = useAnswer<Moment>(app.path(question("moment", { event, by })));
   return (
     <>
-      <MomentBar moment={value} />
+      <MomentBar />
       {error && !loading ? (
         <Failure what="The moment" error={error} />
       ) : !value ? (
@@ -46,7 +44,7 @@ export function MomentView() {
   );
 }
 
-function MomentBar({ moment }: { moment: Moment | null }) {
+function MomentBar() {
   const app = useApp();
   return (
     <div class="toolbar">
@@ -77,19 +75,9 @@ function MomentBar({ moment }: { moment: Moment | null }) {
         }}
       />
       <span class="spring" />
-      {moment && <span class="quiet">{countWords(moment)}</span>}
       <TwinPick />
     </div>
   );
-}
-
-function countWords({ segments }: Moment): string {
-  const { blocks, free } = sumUsage(segments.map(usageOf));
-  const parts = [
-    formatPlural(blocks, "block", "blocks"),
-    formatPlural(segments.length, "segment", "segments"),
-  ];
-  return `${parts.join(" in ")}, ${formatBytes(free)} free`;
 }
 
 /** By what blocks are coloured. */

@@ -11,6 +11,7 @@ import { question } from "../../state/question.ts";
 import type { MomentSegment, TableAnswer } from "../../state/types.ts";
 import { formatBytes, formatPlural } from "../../units/units.ts";
 import {
+  countWords,
   finestScale,
   fittingScale,
   layoutMoment,
@@ -47,7 +48,7 @@ export function MomentPicture({ segments, event }: Props) {
   const paint = usePaint(segments, page.layout, event);
   return (
     <>
-      <ScaleBar page={page} />
+      <ScaleBar page={page} segments={segments} />
       <div ref={ref} class="moment-scroll">
         {/* biome-ignore lint/a11y/useKeyWithClickEvents: the arrows are keys of the page */}
         <div
@@ -96,7 +97,7 @@ function useZoomedPage(segments: readonly MomentSegment[], { width, height }: Si
   return { layout, bytesPerPixel, zoom, fit };
 }
 
-function ScaleBar({ page }: { page: ZoomedPage }) {
+function ScaleBar({ page, segments }: { page: ZoomedPage; segments: readonly MomentSegment[] }) {
   return (
     <p class="scale quiet">
       one pixel is {formatBytes(page.bytesPerPixel)}
@@ -109,6 +110,8 @@ function ScaleBar({ page }: { page: ZoomedPage }) {
       <Button label="Fit all at once (0)" onClick={page.fit}>
         fit
       </Button>
+      <span class="spring" />
+      {countWords(segments)}
     </p>
   );
 }

@@ -26,10 +26,7 @@ const wide: Record<string, number> = {
   op: 200,
   stream: 70,
   pool: 56,
-  state: 110,
   category: 124,
-  alloc_event: 104,
-  life_events: 110,
 };
 
 /** Columns that answer most questions come first; the rest follow in the order of the answer. */
@@ -59,8 +56,12 @@ export function shownOrder(columns: readonly TableColumn[]): number[] {
   return places.sort((a, b) => (a && b ? rank(columns[a]!) - rank(columns[b]!) || a - b : a - b));
 }
 
-function columnWidth({ name, type }: TableColumn): number {
-  return wide[name] ?? widths[type] ?? 120;
+/** What a title needs: a character on average, and the margins with the arrow of sorting. */
+const titleCharacter = 7;
+const titleRoom = 28;
+
+function columnWidth({ name, type, title }: TableColumn): number {
+  return Math.max(wide[name] ?? widths[type] ?? 120, title.length * titleCharacter + titleRoom);
 }
 
 export function HeadRow({ query, columns }: { query: TableQuery; columns: readonly TableColumn[] }) {
