@@ -115,8 +115,12 @@ function font(bold: boolean): string {
   return `${bold ? "600 " : ""}${LETTER_PX}px ${FAMILY}`;
 }
 
+/** Room for less than three letters. */
+const LEAST_TEXT_PX = 18;
+
 /** The text, or as much of it as fits with "…" behind; "" where not even that would say something. */
 export function fitted(pen: Pen, text: string, width: number): string {
+  if (width < LEAST_TEXT_PX) return "";
   if (pen.measure(text) <= width) return text;
   let low = 0;
   let high = text.length;

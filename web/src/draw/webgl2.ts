@@ -48,6 +48,10 @@ interface Programs {
   readonly quadArray: WebGLVertexArrayObject;
   readonly imageArray: WebGLVertexArrayObject;
   readonly buffer: WebGLBuffer;
+  readonly quadSize: WebGLUniformLocation | null;
+  readonly imageSize: WebGLUniformLocation | null;
+  readonly imageBox: WebGLUniformLocation | null;
+  readonly imagePart: WebGLUniformLocation | null;
 }
 
 export class WebGL2 implements Renderer {
@@ -111,7 +115,7 @@ export class WebGL2 implements Renderer {
     gl.bindVertexArray(programs.quadArray);
     gl.bindBuffer(gl.ARRAY_BUFFER, programs.buffer);
     gl.bufferData(gl.ARRAY_BUFFER, batch.edges.subarray(0, batch.count * STRIDE), gl.STREAM_DRAW);
-    gl.uniform2f(gl.getUniformLocation(programs.quads, "size"), this.width, this.height);
+    gl.uniform2f(programs.quadSize, this.width, this.height);
     gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, batch.count);
   }
 
@@ -126,15 +130,14 @@ export class WebGL2 implements Renderer {
 
   image(raster: Raster, part: Box, box: Box): void {
     const { gl, programs } = this;
-    const at = (name: string) => gl.getUniformLocation(programs.images, name);
     gl.useProgram(programs.images);
     gl.bindVertexArray(programs.imageArray);
     gl.bindTexture(gl.TEXTURE_2D, this.texture(raster));
-    gl.uniform2f(at("size"), this.width, this.height);
-    gl.uniform4f(at("box"), box.x, box.y, box.x + box.width, box.y + box.height);
+    gl.uniform2f(programs.imageSize, this.width, this.height);
+    gl.uniform4f(programs.imageBox, box.x, box.y, box.x + box.width, box.y + box.height);
     const { width, height } = raster;
     const right = (part.x + part.width) / width;
-    gl.uniform4f(at("part"), part.x / width, part.y / height, right, (part.y + part.height) / height);
+    gl.uniform4f(programs.imagePart, part.x / width, part.y / height, right, (part.y + part.height) / height);
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
   }
 
@@ -161,7 +164,12 @@ export class WebGL2 implements Renderer {
       gl.vertexAttribPointer(location, size, type, normalized, STRIDE * 4, offset);
       gl.vertexAttribDivisor(location, 1);
     }
-    return { quads, images, quadArray, imageArray, buffer };
+    const imageAt = (name: string) => gl.getUniformLocation(images, name);
+    return {
+      ...{ quads, images, quadArray, imageArray, buffer },
+      quadSize: gl.getUniformLocation(quads, "size"),
+      ...{ imageSize: imageAt("size"), imageBox: imageAt("box"), imagePart: imageAt("part") },
+    };
   }
 
   private texture(raster: Raster): WebGLTexture {

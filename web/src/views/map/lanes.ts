@@ -10,6 +10,9 @@ import type { Box } from "../../draw/renderer.ts";
 import type { Lane } from "../../source/api.ts";
 import { formatBytes } from "../../units/units.ts";
 
+/** A lane that ends less than this below the last is left out. */
+const LEAST_PX = 0.5;
+
 /** Heights in pixels from which on a lane has a rule, a gap in the strip, its address, and more of it. */
 const RULE_PX = 10;
 const GAP_PX = 3;
@@ -74,21 +77,26 @@ export function drawLanes(
   plot: Box,
   toY: (place: number) => number,
 ): void {
-  const shown = lanes.within(scale.span.from, scale.span.to);
   let named = false;
-  for (const lane of shown) {
+  let painted = Number.NEGATIVE_INFINITY;
+  for (const lane of lanes.within(scale.span.from, scale.span.to)) {
     const top = Math.max(plot.y, toY(lane.offset_bytes));
     const bottom = Math.min(plot.y + plot.height, toY(lane.offset_bytes + lane.size_bytes));
-    if (bottom <= top) continue;
-    const gap = bottom - top >= GAP_PX ? 1 : 0;
-    pen.box(plot.x - 5, top + gap, 4, Math.max(0.5, bottom - top - gap), theme.css(laneToken(lane)));
-    if (bottom - top >= RULE_PX)
-      pen.line(plot.x, Math.round(top) + 0.5, plot.x + plot.width, Math.round(top) + 0.5, {
-        colour: theme.css("--line"),
-      });
+    if (bottom <= top || bottom < painted + LEAST_PX) continue; // of thousands, those that can be seen
+    painted = bottom;
+    drawStrip(pen, theme, lane, plot, top, bottom);
     named = drawName(pen, theme, lane, gutter, top, bottom) || named;
   }
   if (!named) drawAmounts(pen, theme, scale, gutter, toY);
+}
+
+/** What the lane is for, as a strip left of the plot; and a rule where it begins. */
+function drawStrip(pen: Pen, theme: Theme, lane: Lane, plot: Box, top: number, bottom: number): void {
+  const gap = bottom - top >= GAP_PX ? 1 : 0;
+  pen.box(plot.x - 5, top + gap, 4, Math.max(LEAST_PX, bottom - top - gap), theme.css(laneToken(lane)));
+  if (bottom - top < RULE_PX) return;
+  const y = Math.round(top) + 0.5;
+  pen.line(plot.x, y, plot.x + plot.width, y, { colour: theme.css("--line") });
 }
 
 function drawName(pen: Pen, theme: Theme, lane: Lane, gutter: Box, top: number, bottom: number): boolean {
