@@ -21,6 +21,12 @@ import (
 // dataMark is the place in the page where the answers go.
 const dataMark = "<!--data-->"
 
+// headTag is where the page's head begins.
+const headTag = "<head>"
+
+// exportPolicy lets the page run the code that is in it, and fetch nothing from anywhere.
+const exportPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+
 // exportForm is the version of the form that the answers have in the page.
 const exportForm = 1
 
@@ -77,9 +83,10 @@ type export struct {
 // Export makes the page. All files must have been loaded.
 func (s *Server) Export(ctx context.Context, opt ExportOptions) (*Exported, error) {
 	page, ok := s.assets.find(exportPage)
-	before, after, found := bytes.Cut(page.plain, []byte(dataMark))
-	if !ok || !found {
-		return nil, fmt.Errorf("the page's files have no %s with the mark %s", exportPage, dataMark)
+	start, rest, headed := bytes.Cut(page.plain, []byte(headTag))
+	before, after, marked := bytes.Cut(rest, []byte(dataMark))
+	if !ok || !headed || !marked {
+		return nil, fmt.Errorf("the page's files have no %s with %s and the mark %s", exportPage, headTag, dataMark)
 	}
 	e := &export{ctx: ctx, s: s, opt: opt, page: int64(len(page.plain)) + scaffold}
 	e.index = indexJSON{
@@ -90,6 +97,7 @@ func (s *Server) Export(ctx context.Context, opt ExportOptions) (*Exported, erro
 		return nil, err
 	}
 	out := new(bytes.Buffer)
+	fmt.Fprintf(out, `%s%s<meta http-equiv="Content-Security-Policy" content="%s">`, start, headTag, exportPolicy)
 	out.Write(before)
 	if err := e.write(out); err != nil {
 		return nil, err

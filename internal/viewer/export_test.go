@@ -33,6 +33,9 @@ func takeApart(t *testing.T, page []byte) exported {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !bytes.Contains(page, []byte(`<head><meta http-equiv="Content-Security-Policy" content="default-src 'none';`)) {
+		t.Errorf("the page may fetch something: %.300q", page)
+	}
 	n := int(binary.LittleEndian.Uint32(data))
 	x := exported{answers: data[4+n:], size: len(page)}
 	if err := json.Unmarshal(unpack(t, data[4:4+n]), &x.index); err != nil {

@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 var page = fstest.MapFS{
 	"index.html":      {Data: []byte("<!doctype html><title>ullage</title><script src=app.js></script>")},
 	"app.js":          {Data: []byte(strings.Repeat("console.log('a page');", 100))},
-	"standalone.html": {Data: []byte("<!doctype html><title>ullage</title>" + dataMark + "<script>console.log('a page')</script>")},
+	"standalone.html": {Data: []byte("<!doctype html><head><title>ullage</title></head>" + dataMark + "<script>console.log('a page')</script>")},
 	"secret.txt":      {Data: []byte("not of the page")},
 }
 
