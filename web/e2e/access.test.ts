@@ -42,6 +42,24 @@ for (const colorScheme of ["light", "dark"] as const) {
   });
 }
 
+test("pictures keep their colours where the system chooses all others", async () => {
+  for (const view of ["timeline", "moment"]) {
+    const page = await open(server, `v=${view}`, { forcedColors: "active" });
+    await page.locator("main [role=status]").waitFor({ state: "detached" });
+    await expect.poll(() => page.locator("main canvas").first().evaluate(coloursOf), view).toBeGreaterThan(5);
+  }
+});
+
+/** How many colours a canvas shows, made smaller. */
+function coloursOf(canvas: Element): number {
+  const copy = document.createElement("canvas");
+  copy.width = 100;
+  copy.height = 100;
+  const context = copy.getContext("2d")!;
+  context.drawImage(canvas as HTMLCanvasElement, 0, 0, copy.width, copy.height);
+  return new Set(new Uint32Array(context.getImageData(0, 0, copy.width, copy.height).data.buffer)).size;
+}
+
 test.each([
   [400, 800],
   [3840, 2160],

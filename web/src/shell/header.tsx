@@ -1,5 +1,6 @@
 // The top of the page: which device is shown, what is the matter with it, and the views.
 
+import { useEffect, useRef } from "preact/hooks";
 import type { Choice } from "../state/app.ts";
 import { views } from "../state/hash.ts";
 import { useApp } from "../state/hooks.ts";
@@ -111,8 +112,13 @@ export function ViewTabs() {
 
 function ViewTab({ view, number, current }: { view: ViewName; number: number; current: boolean }) {
   const app = useApp();
+  const tab = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (current) tab.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
   return (
     <button
+      ref={tab}
       type="button"
       class="tab"
       aria-current={current ? "page" : undefined}
