@@ -50,8 +50,11 @@ export interface MapTouches {
   readonly pins: readonly Framed[];
 }
 
-/** Buckets are this wide or up to twice that: what is smaller has no colour, and a cell of the raster is two buckets. */
-const BUCKET_PX = 0.5;
+/**
+ * Buckets are this wide and high, or up to twice that. What is smaller than a bucket has no
+ * colour of its own, and a cell of the raster is two buckets. Blocks are mostly wide and low.
+ */
+const BUCKET_PX = { x: 0.5, y: 0.25 };
 
 /** Cells within which an axis of time is taken to be straight. */
 const TIME_STRIP = 2;
@@ -137,8 +140,8 @@ export class MapPicture {
   private gather({ range, by }: MapWishes): void {
     const { plot } = this.layout;
     const { tiles, events } = this.info;
-    const level = levelFor(width(range) / plot.width, tiles.max_level, BUCKET_PX);
-    const levelY = levelFor(width(this.places.span) / this.unit / plot.height, tiles.max_level_y, BUCKET_PX);
+    const level = levelFor(width(range) / plot.width, tiles.max_level, BUCKET_PX.x);
+    const levelY = levelFor(width(this.places.span) / this.unit / plot.height, tiles.max_level_y, BUCKET_PX.y);
     const rows = { from: this.places.span.from / this.unit, to: this.places.span.to / this.unit };
     const places = gridOf(range, level, events, rows, levelY, this.info.height_bytes / this.unit);
     this.blocks = this.take("blocks", { kind: "map", by }, places);
