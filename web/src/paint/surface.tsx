@@ -54,7 +54,7 @@ interface SurfaceProps {
   paint: Paint;
 }
 
-/** Paints the part in sight into a canvas of the window's size, as sharp as the screen is. */
+/** Paints the part in sight, anew when paint, size or top is another, into a canvas of the window's size, as sharp as the screen is. */
 export function Surface({ name, size, top, paint }: SurfaceProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const token = useColours();
@@ -73,7 +73,7 @@ export function Surface({ name, size, top, paint }: SurfaceProps) {
   };
   useLayoutEffect(() => {
     if (canvas.current) draw(canvas.current, devicePixelRatio);
-  });
+  }, [paint, size, top, ground, family]);
   usePicture({
     name,
     png: () => {

@@ -8,19 +8,21 @@ import type { EventDetail } from "../state/types.ts";
 /** While the cursor runs, it is asked for at most so often. */
 const pauseMilliseconds = 60;
 
-/** Follows a value: at once after a rest, but only once it rests while it changes fast. */
-export function useSettled<T>(value: T, milliseconds: number): T {
+/** Follows a value at most so often: at once after a rest, and in the end to its last. */
+export function usePaced<T>(value: T, milliseconds: number): T {
   const [settled, setSettled] = useState(value);
-  const changed = useRef(0);
+  const last = useRef(0);
   useEffect(() => {
-    const now = performance.now();
-    const rested = now - changed.current >= milliseconds;
-    changed.current = now;
-    if (rested) {
+    const follow = () => {
+      last.current = performance.now();
       setSettled(value);
+    };
+    const wait = last.current + milliseconds - performance.now();
+    if (wait <= 0) {
+      follow();
       return undefined;
     }
-    const timer = setTimeout(() => setSettled(value), milliseconds);
+    const timer = setTimeout(follow, wait);
     return () => clearTimeout(timer);
   }, [value, milliseconds]);
   return settled;
@@ -39,7 +41,7 @@ export interface CursorEvent {
 export function useCursorEvent(): CursorEvent {
   const app = useApp();
   const start = app.device.value?.info.start ?? null;
-  const event = useSettled(app.cursor.value, pauseMilliseconds);
+  const event = usePaced(app.cursor.value, pauseMilliseconds);
   const { value, error } = useAnswer<EventDetail>(event < 0 ? null : app.path(`event/${event}`));
   if (event < 0) return { event: -1, detail: null, totals: start, error: null };
   return { event: value?.event ?? event, detail: value, totals: value?.totals ?? null, error };

@@ -8,8 +8,9 @@ export function followTheme(choice: Signal<ThemeChoice>, theme: Signal<Theme>): 
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
     const wanted = choice.peek();
-    theme.value = wanted === "system" ? (dark.matches ? "dark" : "light") : wanted;
-    document.documentElement.dataset.theme = theme.value;
+    const now = wanted === "system" ? (dark.matches ? "dark" : "light") : wanted;
+    document.documentElement.dataset.theme = now; // before anything is painted in the new colours
+    theme.value = now;
   };
   dark.addEventListener("change", apply);
   effect(() => {

@@ -8,7 +8,7 @@ import { eventsIn } from "../../state/time.ts";
 import type { EventDetail, TableAnswer } from "../../state/types.ts";
 import type { Range } from "../../state/viewer.ts";
 import { formatBytes, formatBytesDelta, formatCount, formatPlural } from "../../units/units.ts";
-import { useSettled } from "../cursor.ts";
+import { usePaced } from "../cursor.ts";
 import { Button, Fact } from "../ui.tsx";
 
 /** While the range is being dragged, nothing is asked. */
@@ -24,7 +24,7 @@ function useTotals(event: number): Totals | null {
 
 export function RangeDetails({ range }: { range: Range }) {
   const app = useApp();
-  const settled = useSettled(range, pauseMilliseconds);
+  const settled = usePaced(range, pauseMilliseconds);
   const { first: from, last: to } = eventsIn(settled, app.device.value?.info.events ?? 1);
   const before = useTotals(from - 1);
   const after = useTotals(to);

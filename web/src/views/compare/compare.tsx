@@ -2,7 +2,7 @@
 
 import { eventTicks, timeTicks } from "../../draw/axis.ts";
 import { Chart, type Line } from "../../paint/chart.tsx";
-import { useSettled } from "../../shell/cursor.ts";
+import { usePaced } from "../../shell/cursor.ts";
 import { Blank, Failure, Loading, Tick } from "../../shell/ui.tsx";
 import { choiceName } from "../../shell/words.ts";
 import type { Choice } from "../../state/app.ts";
@@ -109,7 +109,7 @@ function lastOf(values: ArrayLike<number>): number {
 
 function Difference({ a: first, b: second }: { a: Choice; b: Choice }) {
   const app = useApp();
-  const at = useSettled(compareEvent(app, second), 150);
+  const at = usePaced(compareEvent(app, second), 150);
   const { value, error } = useAnswer<CompareAnswer>(
     question("compare", { a: key(first.ref), at_a: at, at_b: at, b: key(second.ref) }),
   );

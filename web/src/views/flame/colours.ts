@@ -14,18 +14,12 @@ export function boxColours(
 ): (name: string, kind: string | number | undefined, found: boolean, faded: boolean) => BoxColours {
   const ink = token("--text");
   const quiet = token("--text-quiet");
-  const known = new Map<string, string>();
-  const get = (name: string) => {
-    const value = known.get(name) ?? token(name);
-    known.set(name, value);
-    return value;
-  };
   return (name, kind, found, faded) => {
-    if (found) return { fill: get("--flame-found"), ink: get("--flame-found-ink") };
+    if (found) return { fill: token("--flame-found"), ink: token("--flame-found-ink") };
     const family = kind === "user" ? "user" : kind === "cpp" ? "cpp" : "library";
     return faded
-      ? { fill: get("--flame-faded"), ink: quiet }
-      : { fill: get(`--flame-${family}-${shadeOf(name)}`), ink };
+      ? { fill: token("--flame-faded"), ink: quiet }
+      : { fill: token(`--flame-${family}-${shadeOf(name)}`), ink };
   };
 }
 

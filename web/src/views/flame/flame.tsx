@@ -1,7 +1,7 @@
 // Flame view: what is live at the cursor, or was allocated within the marked range, by the calls that
 // allocated it. The picture hangs down from the outermost call; inverted, from the innermost.
 
-import { useSettled } from "../../shell/cursor.ts";
+import { usePaced } from "../../shell/cursor.ts";
 import { Blank, Failure, Loading, Pick, Tick } from "../../shell/ui.tsx";
 import type { FlameState } from "../../state/hash.ts";
 import { useAnswer, useApp } from "../../state/hooks.ts";
@@ -19,7 +19,7 @@ function useFlamePath(): string | null {
   const app = useApp();
   const { invert, library, range } = app.flame.value;
   const marked = app.markedEvents();
-  const event = useSettled(app.cursor.value, 120);
+  const event = usePaced(app.cursor.value, 120);
   const span = range && marked ? { from: marked.first, to: marked.last } : { event };
   return app.path(question("flame", { ...span, invert, library: library ? null : 0 }));
 }

@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { type Paint, Surface, useScroller } from "../../paint/surface.tsx";
-import { useColours } from "../../paint/tokens.ts";
+import { colourOf } from "../../paint/tokens.ts";
 import { useActions, useApp } from "../../state/hooks.ts";
 import { namesSought, soughtIn } from "../../state/query.ts";
 import type { FlameAnswer } from "../../state/types.ts";
@@ -81,27 +81,27 @@ export function nameOf(answer: FlameAnswer, node: number): string {
 
 function usePaint(answer: FlameAnswer, boxes: readonly FlameBox[], active: number): Paint {
   const app = useApp();
-  const token = useColours();
-  const words = namesSought(app.query.value);
-  return (painter, _width, from, to) => {
+  const theme = app.theme.value;
+  const query = app.query.value;
+  return useMemo(() => {
+    const words = namesSought(query);
+    const token = (name: string) => colourOf(name, theme);
     const colours = boxColours(token);
-    for (const { node, x, width, depth, above } of boxes) {
-      if ((depth + 1) * rowHeight < from || depth * rowHeight > to) continue;
-      const name = nameOf(answer, node);
-      const found = words.length === 0 || soughtIn(name, words);
-      const { fill, ink } = colours(
-        name,
-        answer.nodes.kind[node],
-        words.length > 0 && found,
-        above || !found,
-      );
-      const y = depth * rowHeight;
-      const drawn = Math.max(1, width - (width > 3 ? 1 : 0));
-      painter.rect(x, y, drawn, rowHeight - 1, fill);
-      painter.text(name, x + 5, y + rowHeight / 2, ink, drawn - 9);
-      if (node === active) painter.outline(x, y, drawn, rowHeight - 1, token("--text"), 2);
-    }
-  };
+    return (painter, _width, from, to) => {
+      for (const { node, x, width, depth, above } of boxes) {
+        if ((depth + 1) * rowHeight < from || depth * rowHeight > to) continue;
+        const name = nameOf(answer, node);
+        const found = words.length === 0 || soughtIn(name, words);
+        const kind = answer.nodes.kind[node];
+        const { fill, ink } = colours(name, kind, words.length > 0 && found, above || !found);
+        const y = depth * rowHeight;
+        const drawn = Math.max(1, width - (width > 3 ? 1 : 0));
+        painter.rect(x, y, drawn, rowHeight - 1, fill);
+        painter.text(name, x + 5, y + rowHeight / 2, ink, drawn - 9);
+        if (node === active) painter.outline(x, y, drawn, rowHeight - 1, token("--text"), 2);
+      }
+    };
+  }, [answer, boxes, active, theme, query]);
 }
 
 /** Arrows walk from the active call to its callers, callees and siblings. */

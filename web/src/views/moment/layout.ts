@@ -204,7 +204,16 @@ export interface Usage {
 
 export const states = { free: 0, allocated: 1, pending: 2 } as const;
 
-export function usageOf({ spans }: MomentSegment): Usage {
+const usages = new WeakMap<MomentSegment, Usage>();
+
+/** The usage of a segment, which is added up once. */
+export function usageOf(segment: MomentSegment): Usage {
+  const known = usages.get(segment) ?? addUp(segment.spans);
+  usages.set(segment, known);
+  return known;
+}
+
+function addUp(spans: Spans): Usage {
   const usage: Usage = { allocated: 0, pending: 0, free: 0, largestFree: 0, blocks: 0 };
   for (const [i, size] of spans.size.entries()) {
     const state = spans.state[i];

@@ -1,6 +1,6 @@
 // Moment view: every segment and block at the cursor's event, to scale.
 
-import { useSettled } from "../../shell/cursor.ts";
+import { usePaced } from "../../shell/cursor.ts";
 import { Blank, Button, Failure, Loading, Menu, Tick } from "../../shell/ui.tsx";
 import type { GroupBy } from "../../source/api.ts";
 import { useAnswer, useApp } from "../../state/hooks.ts";
@@ -20,7 +20,7 @@ const pauseMilliseconds = 60;
 
 export function MomentView() {
   const app = useApp();
-  const event = useSettled(app.cursor.value, pauseMilliseconds);
+  const event = usePaced(app.cursor.value, pauseMilliseconds);
   const by = app.by.value === "category" ? null : app.by.value;
   const { value, error, loading } = useAnswer<Moment>(app.path(question("moment", { event, by })));
   return (

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { groupToken } from "../../draw/palette.ts";
 import { type Paint, type Size, Surface, useScroller } from "../../paint/surface.tsx";
-import { useColours } from "../../paint/tokens.ts";
+import { colourOf } from "../../paint/tokens.ts";
 import { Button } from "../../shell/ui.tsx";
 import type { App } from "../../state/app.ts";
 import { useActions, useAnswer, useApp } from "../../state/hooks.ts";
@@ -121,28 +121,28 @@ function usePaint(segments: readonly MomentSegment[], layout: MomentLayout, even
   const colours = useMomentColours();
   const found = useFound(event);
   const chosen = selection.value;
-  const marks = {
-    block: chosen?.kind === "block" ? chosen.block : null,
-    segment: chosen?.kind === "segment" ? chosen.address : null,
-    found,
-  };
-  return (painter, width, from, to) =>
-    new MomentPaint(painter, segments, colours, marks).page(layout, from, to, width);
+  return useMemo(() => {
+    const marks = {
+      block: chosen?.kind === "block" ? chosen.block : null,
+      segment: chosen?.kind === "segment" ? chosen.address : null,
+      found,
+    };
+    return (painter, width, from, to) =>
+      new MomentPaint(painter, segments, colours, marks).page(layout, from, to, width);
+  }, [segments, layout, colours, chosen, found]);
 }
 
 function useMomentColours(): MomentColours {
   const app = useApp();
-  const token = useColours();
+  const theme = app.theme.value;
   const grouping = app.device.value?.info.groupings.find(({ by }) => by === app.by.value);
-  const known = new Map<number, string>();
-  return {
-    token,
-    group: (id) => {
-      const colour = known.get(id) ?? token(groupToken(grouping, id));
-      known.set(id, colour);
-      return colour;
-    },
-  };
+  return useMemo(
+    () => ({
+      token: (name) => colourOf(name, theme),
+      group: (id) => colourOf(groupToken(grouping, id), theme),
+    }),
+    [theme, grouping],
+  );
 }
 
 /** Blocks that the query finds at the event; the table answers with a thousand at most, the largest first. */

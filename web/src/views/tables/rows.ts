@@ -41,11 +41,12 @@ export interface Rows {
 /** The chunks of one query that are here or on their way. */
 class Chunks {
   readonly here = new Map<number, TableAnswer>();
+  error: Error | null = null;
   private readonly asked = new Map<number, AbortController>();
 
   constructor(
     private readonly ask: (chunk: number, signal: AbortSignal) => Promise<TableAnswer>,
-    private readonly changed: (error: Error | null) => void,
+    private readonly changed: () => void,
   ) {}
 
   /** Fetches what is missing of these, and forgets what was used longest ago. */
@@ -77,9 +78,12 @@ class Chunks {
     this.asked.set(chunk, abort);
     try {
       this.here.set(chunk, await this.ask(chunk, abort.signal));
-      this.changed(null);
+      this.error = null;
+      this.changed();
     } catch (error) {
-      if (!abort.signal.aborted) this.changed(error as Error);
+      if (abort.signal.aborted) return;
+      this.error = error as Error;
+      this.changed();
     } finally {
       if (this.asked.get(chunk) === abort) this.asked.delete(chunk);
     }
@@ -90,25 +94,21 @@ class Chunks {
 export function useRows(query: TableQuery, first: number, end: number): Rows {
   const app = useApp();
   const [, setChange] = useState(0);
-  const [error, setError] = useState<Error | null>(null);
   const base = app.path("");
-  const key = chunkQuestion(query, 0);
-  // key holds every part of the query.
-  const chunks = useMemo(() => {
-    setError(null);
-    return new Chunks(
-      (chunk, signal) => app.source.json<TableAnswer>(`${base}/${chunkQuestion(query, chunk)}`, signal),
-      (fault) => {
-        setError(fault);
-        setChange((n) => n + 1);
-      },
-    );
-  }, [app, base, key]);
+  const key = chunkQuestion(query, 0); // it holds every part of the query
+  const chunks = useMemo(
+    () =>
+      new Chunks(
+        (chunk, signal) => app.source.json<TableAnswer>(`${base}/${chunkQuestion(query, chunk)}`, signal),
+        () => setChange((n) => n + 1),
+      ),
+    [app, base, key],
+  );
   useEffect(() => () => chunks.close(), [chunks]);
   useEffect(() => chunks.want(chunksOf(first, Math.max(end, first + 1), chunkRows)), [chunks, first, end]);
   return {
     answer: chunks.here.values().next().value ?? null,
-    error,
+    error: chunks.error,
     row: (index) => chunks.here.get(Math.floor(index / chunkRows))?.data[index % chunkRows] ?? null,
   };
 }
