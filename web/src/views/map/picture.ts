@@ -141,7 +141,11 @@ export class MapPicture {
     const { plot } = this.layout;
     const { tiles, events } = this.info;
     const level = levelFor(width(range) / plot.width, tiles.max_level, BUCKET_PX.x);
-    const levelY = levelFor(width(this.places.span) / this.unit / plot.height, tiles.max_level_y, BUCKET_PX.y);
+    const levelY = levelFor(
+      width(this.places.span) / this.unit / plot.height,
+      tiles.max_level_y,
+      BUCKET_PX.y,
+    );
     const rows = { from: this.places.span.from / this.unit, to: this.places.span.to / this.unit };
     const places = gridOf(range, level, events, rows, levelY, this.info.height_bytes / this.unit);
     this.blocks = this.take("blocks", { kind: "map", by }, places);

@@ -20,7 +20,7 @@ export function MapToolbar({
   return (
     <div class="toolbar">
       <GroupingMenu device={device} label="Colour by" />
-      {device.info.times && <AxisPick />}
+      <AxisPick device={device} />
       <Tick
         label="free pieces"
         title="Mark what is free between blocks after the event at the cursor, and frame the blocks that keep segments which are half empty or more"

@@ -1,10 +1,11 @@
 // What timeline and map can both be told.
 
-import { Button, Menu, Pick } from "../../shell/ui.tsx";
+import { Blank, Button, Menu, Pick } from "../../shell/ui.tsx";
 import type { GroupBy } from "../../source/api.ts";
 import { useApp } from "../../state/hooks.ts";
 import type { TableName } from "../../state/types.ts";
 import type { Axis, OpenDevice } from "../../state/viewer.ts";
+import { deviceTiles } from "../../tiles/shared.ts";
 
 const GROUPINGS: readonly (readonly [GroupBy, string])[] = [
   ["category", "category"],
@@ -20,12 +21,14 @@ export function GroupingMenu({ device, label }: { device: OpenDevice; label: str
   return <Menu label={label} value={app.by.value} options={there} onPick={(by) => (app.by.value = by)} />;
 }
 
-export function AxisPick() {
+/** Events or time, where the recording has times. */
+export function AxisPick({ device }: { device: OpenDevice }) {
   const app = useApp();
   const options: readonly (readonly [Axis, string])[] = [
     ["events", "events"],
     ["time", "time"],
   ];
+  if (!deviceTiles(device, app.source).clock) return null;
   return (
     <Pick
       label="Horizontal axis"
@@ -53,5 +56,20 @@ export function EndButtons({ table }: { table: TableName }) {
         Table
       </Button>
     </>
+  );
+}
+
+/** Stands where a recording has no events, and so nothing to be drawn over them. */
+export function NoEvents() {
+  const app = useApp();
+  return (
+    <Blank title="This recording has no events">
+      <p>It tells what was allocated when it was taken, but not how that came about.</p>
+      <p>
+        <Button kind="primary" onClick={() => app.act("view-moment")}>
+          Show that moment
+        </Button>
+      </p>
+    </Blank>
   );
 }

@@ -10,6 +10,7 @@ import { useActions, useApp } from "../../state/hooks.ts";
 import type { OpenDevice, Range } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
+import { NoEvents } from "../shared/controls.tsx";
 import { fit, keyPan, keyZoom, motionActions, shareOf } from "../shared/motion.ts";
 import { usePainting } from "../shared/painting.ts";
 import { middle } from "../shared/rows.ts";
@@ -25,6 +26,7 @@ import "../shared/pictures.css";
 
 export function Timeline() {
   const device = useApp().device.value;
+  if (device?.info.events === 0) return <NoEvents />;
   return device ? <TimelineOf key={`${device.ref.id}/${device.ref.dev}`} device={device} /> : null;
 }
 

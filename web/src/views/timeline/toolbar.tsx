@@ -16,7 +16,7 @@ export function TimelineToolbar({ device, view }: { device: OpenDevice; view: Ti
   return (
     <div class="toolbar">
       <GroupingMenu device={device} label="Stack by" />
-      {device.info.times && <AxisPick />}
+      <AxisPick device={device} />
       <span class="lines">
         {LINES.map(([name, title]) => (
           <Tick
