@@ -17,32 +17,43 @@ func (m *Measurements) communicators(c *NCCLContext, stand standIn) CalibratedTe
 	case !ok:
 		return stand.left("nccl", "the driver does not tell how much memory is in use")
 	}
-	alone := first.more("second", "alone")
-	c.CommunicatorBytes = alone
-	if first.ranks > 1 {
-		c.RingsBytes = max(0, first.more("first", "second")-alone)
-		c.LibraryBytes = max(0, first.more("before", "first")-alone-c.RingsBytes)
-	} else {
-		c.LibraryBytes = max(0, first.more("before", "first")-alone)
-	}
-	t := CalibratedTerm{Name: "nccl", Origin: Measured, Noisy: !first.apart}
-	text := []string{fmt.Sprintf("MiB: library %d, communicator %d", c.LibraryBytes>>20, c.CommunicatorBytes>>20)}
+	text := []string{c.made(first, stand.card.Name)}
 	second, both := m.rank(1)
 	switch {
 	case first.ranks < 2:
 		text = append(text, "what ranks need to talk is as of "+stand.card.Name+", for there was no second GPU")
 	case !both || !first.has("exchange") || !second.has("exchange"):
-		text = append(text, fmt.Sprintf("rings %d; messages are as of %s: the second rank did not tell", c.RingsBytes>>20, stand.card.Name))
+		text = append(text, "messages are as of "+stand.card.Name+": the second rank did not tell")
 	default:
 		c.messages(first, second)
-		text = append(text, fmt.Sprintf("rings %d, messages %d, and %d to send, %d to receive; more ranks, several machines and NCCL_* settings change it",
-			c.RingsBytes>>20, c.MessagesBytes>>20, c.SendBytes>>20, c.ReceiveBytes>>20))
+		text = append(text, fmt.Sprintf("messages %d, and %d to send, %d to receive; more ranks, several machines and NCCL_* settings change it",
+			c.MessagesBytes>>20, c.SendBytes>>20, c.ReceiveBytes>>20))
 	}
 	if !first.apart {
 		text = append(text, "from what is in use on the whole card")
 	}
-	t.Text = strings.Join(text, "; ")
-	return t
+	return CalibratedTerm{Name: "nccl", Origin: Measured, Noisy: !first.apart, Text: strings.Join(text, "; ")}
+}
+
+// made tells library, communicator and rings apart. A second communicator costs what the first
+// does without the library. Its rings come with its first collective where it is made before
+// that; where PyTorch makes it only then, the communicator's part is as of another card.
+func (c *NCCLContext) made(u rankUse, other string) string {
+	whole := u.more("first", "second")
+	c.LibraryBytes = max(0, u.more("before", "first")-whole)
+	if u.ranks < 2 {
+		c.CommunicatorBytes = whole
+		return fmt.Sprintf("MiB: library %d, communicator %d", c.LibraryBytes>>20, c.CommunicatorBytes>>20)
+	}
+	how := ""
+	if alone := u.more("first", "made"); alone > 0 {
+		c.CommunicatorBytes = min(alone, whole)
+	} else {
+		c.CommunicatorBytes = min(c.CommunicatorBytes, whole)
+		how = " (of the sum, as of " + other + ")"
+	}
+	c.RingsBytes = whole - c.CommunicatorBytes
+	return fmt.Sprintf("MiB: library %d, communicator %d%s, rings %d", c.LibraryBytes>>20, c.CommunicatorBytes>>20, how, c.RingsBytes>>20)
 }
 
 // messages tells apart what messages need: the first rank sends, and then receives too; the
@@ -50,7 +61,7 @@ func (m *Measurements) communicators(c *NCCLContext, stand standIn) CalibratedTe
 func (c *NCCLContext) messages(first, second rankUse) {
 	c.ReceiveBytes = max(0, first.more("scatter", "exchange"))
 	c.SendBytes = max(0, second.more("scatter", "exchange"))
-	c.MessagesBytes = max(0, first.more("alone", "scatter")-c.SendBytes)
+	c.MessagesBytes = max(0, first.more("second", "scatter")-c.SendBytes)
 }
 
 // rankUse is what a rank takes outside of PyTorch's allocator after each step.
@@ -77,7 +88,7 @@ func (m *Measurements) rank(rank int) (u rankUse, ok bool) {
 				u.bytes[step] = *mine - *reserved
 			}
 		}
-		return u, u.has("before") && u.has("first") && u.has("second") && u.has("alone")
+		return u, u.has("before") && u.has("first") && u.has("made") && u.has("second")
 	}
 	return u, false
 }

@@ -96,7 +96,7 @@ func TestCalibrateCommunicators(t *testing.T) {
 			if mib < 0 {
 				use = [3]*int64{nil, nil, &reserved}
 			}
-			taken[[]string{"before", "first", "second", "alone", "scatter", "exchange"}[i]] = use
+			taken[[]string{"before", "first", "made", "second", "scatter", "exchange"}[i]] = use
 		}
 		text, _ := json.Marshal(map[string]any{"e": "nccl", "rank": rank, "ranks": ranks, "taken": taken})
 		return string(text)
@@ -116,10 +116,11 @@ func TestCalibrateCommunicators(t *testing.T) {
 		noisy  bool
 		text   string
 	}{
-		{"two ranks", []string{row(0, 2, true, 600, 900, 1050, 1100, 1130, 1180), row(1, 2, true, 600, 900, 1050, 1100, 1160, 1180)}, mib(150, 50, 100, 10, 20, 50), Measured, false, "20 to send, 50 to receive"},
-		{"one rank", []string{row(0, 1, true, 600, 900, 950, 1000)}, mib(250, 50, 288, 58, 64, 320), Measured, false, "as of h200, for there was no second GPU"},
-		{"of the card", []string{row(0, 1, false, 600, 900, 950, 1000)}, mib(250, 50, 288, 58, 64, 320), Measured, true, "the whole card"},
-		{"the second is missing", []string{row(0, 2, true, 600, 900, 1050, 1100, 1130, 1180)}, mib(150, 50, 100, 58, 64, 320), Measured, false, "the second rank did not tell"},
+		{"two ranks", []string{row(0, 2, true, 600, 900, 950, 1050, 1080, 1130), row(1, 2, true, 600, 900, 950, 1050, 1110, 1130)}, mib(150, 50, 100, 10, 20, 50), Measured, false, "20 to send, 50 to receive"},
+		{"made late", []string{row(0, 2, true, 600, 1440, 1440, 1924)}, mib(356, 197, 287, 58, 64, 320), Measured, false, "communicator 197 (of the sum, as of h200), rings 287"},
+		{"one rank", []string{row(0, 1, true, 600, 900, 900, 950)}, mib(250, 50, 288, 58, 64, 320), Measured, false, "as of h200, for there was no second GPU"},
+		{"of the card", []string{row(0, 1, false, 600, 900, 900, 950)}, mib(250, 50, 288, 58, 64, 320), Measured, true, "the whole card"},
+		{"the second is missing", []string{row(0, 2, true, 600, 900, 950, 1050, 1080, 1130)}, mib(150, 50, 100, 58, 64, 320), Measured, false, "the second rank did not tell"},
 		{"not told", []string{row(0, 1, false, -1, -1, -1, -1)}, h200, Assumed, false, "does not tell"},
 		{"left", []string{`{"e":"left","what":"nccl","why":"it was not done after 60 seconds"}`}, h200, Assumed, false, "not done after 60 seconds"},
 		{"nothing", nil, h200, Assumed, false, "no line"},

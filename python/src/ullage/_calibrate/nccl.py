@@ -12,8 +12,8 @@ from .driver import NVML, usage
 def main(rank: int, ranks: int, meet: str) -> None:
     """Prints what the process takes before, and after each step that adds something: `[mine, device, reserved]`.
 
-    Steps are `first` (the library, a communicator, and its rings), `second` (another with rings), `alone` (one of a single rank, which
-    has none), and with two ranks `scatter` (the first rank's messages to the second) and `exchange` (messages both ways).
+    Steps are `first` (the library, a communicator, and its rings), `made` (another communicator, where PyTorch makes it at once),
+    `second` (a collective on it), and with two ranks `scatter` (the first rank's messages to the second) and `exchange` (both ways).
     """
     import torch
     import torch.distributed as dist
@@ -32,11 +32,10 @@ def main(rank: int, ranks: int, meet: str) -> None:
     begin(dist, device, init_method=f"file://{meet}", rank=rank, world_size=ranks)
     dist.all_reduce(x)
     note("first")
-    dist.all_reduce(x, group=dist.new_group(list(range(ranks))))
+    another = dist.new_group(list(range(ranks)))
+    note("made")
+    dist.all_reduce(x, group=another)
     note("second")
-    alone = [dist.new_group([r]) for r in range(ranks)]
-    dist.all_reduce(x, group=alone[rank])
-    note("alone")
     if ranks > 1:
         dist.scatter(part, list(x.chunk(ranks)) if rank == 0 else None, 0)
         note("scatter")
