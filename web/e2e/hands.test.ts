@@ -1,5 +1,6 @@
 // What a pointer does in the views.
 
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   hashBecomes,
@@ -96,16 +97,40 @@ test("tables are sorted by a click, and a row selects its block", async () => {
   expect(drawn).toBeLessThan(80);
 });
 
-test("a picture is saved as PNG and as SVG", async () => {
-  const page = await open(server, "v=moment");
-  await page.getByText("blocks in").waitFor();
-  for (const [keys, name] of [
-    ["e", /^moment-e\d+\.png$/],
-    ["Shift+E", /^moment-e\d+\.svg$/],
-  ] as const) {
-    const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press(keys)]);
-    expect(file.suggestedFilename()).toMatch(name);
-  }
+test.each(["timeline", "map", "moment", "flame", "compare"])(
+  "%s is saved as PNG and as SVG",
+  async (name) => {
+    const page = await open(server, `v=${name}`);
+    await page.locator("main [role=status]").waitFor({ state: "detached" });
+    await page.locator(".chart path, main canvas").first().waitFor();
+    const save = async (keys: string) => {
+      const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press(keys)]);
+      return { name: file.suggestedFilename(), content: readFileSync(await file.path()) };
+    };
+    const png = await save("e");
+    expect(png.name).toMatch(new RegExp(`^${name}.*\\.png$`));
+    expect(png.content.subarray(1, 4).toString()).toBe("PNG");
+    const svg = await save("Shift+E");
+    expect(svg.name).toMatch(new RegExp(`^${name}.*\\.svg$`));
+    expect(svg.content.toString()).toMatch(/^<svg /);
+    expect(svg.content.toString()).not.toMatch(/var\(|light-dark|NaN|undefined/); // what only the page knows
+  },
+);
+
+test("rows are saved as CSV, in bytes", async () => {
+  const page = await open(server, "v=tables&t=segments");
+  await page.locator("#row-0").waitFor();
+  const rows = Number(await page.getByRole("grid").getAttribute("aria-rowcount")) - 1;
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: /CSV/ }).click(),
+  ]);
+  const lines = readFileSync(await file.path(), "utf8")
+    .trimEnd()
+    .split("\r\n");
+  expect(lines).toHaveLength(rows + 1);
+  expect(lines[0]).toMatch(/^address,size_bytes,/);
+  expect(lines[1]).toMatch(/^0x[0-9a-f]+,\d+,/);
 });
 
 test("a link leads another reader to the same place", async () => {

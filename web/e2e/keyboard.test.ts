@@ -113,8 +113,10 @@ test("a query that is not understood is shown where it fails, a good one leads t
   expect(await page.locator("mark.fault").innerText()).toBe("size>>3");
   await page.keyboard.press("Escape");
   expect(await page.getByRole("searchbox").inputValue()).toBe("");
-  await page.keyboard.type("state:live");
+  await page.keyboard.type("state:live ");
   await page.getByText(/blocks? match/).waitFor();
+  await page.keyboard.type("size>0");
+  expect(await page.getByRole("searchbox").inputValue()).toBe("state:live size>0");
   await page.keyboard.press("Enter");
   await view(page, "Tables");
   await page

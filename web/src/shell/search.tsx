@@ -17,7 +17,11 @@ export function Search() {
   const input = useRef<HTMLInputElement>(null);
   const [draft, setDraft] = useState(app.query.value);
   const [open, setOpen] = useState(false);
-  useEffect(() => app.query.subscribe(setDraft), [app]);
+  // What is asked has no spaces around it; those that are being typed stay.
+  useEffect(
+    () => app.query.subscribe((query) => setDraft((now) => (now.trim() === query ? now : query))),
+    [app],
+  );
   useEffect(() => {
     const timer = setTimeout(() => {
       app.query.value = draft.trim();
