@@ -1,11 +1,13 @@
 // What a pointer, a wheel and fingers on a canvas mean. Points are in CSS pixels from its corner.
 //
-//	wheel                zoom at the pointer (or up and down, as the reader set it)
+//	wheel                zoom at the pointer, or move up and down, as the reader set it
 //	Ctrl + wheel, pinch  zoom at the pointer
 //	Alt + wheel          zoom up and down only
 //	Shift, sideways      pan
 //	drag                 mark a range;  Space or the middle button: pan;  one finger: pan
 //	click, double click  select, zoom in
+
+import type { WheelScheme } from "../state/viewer.ts";
 
 export interface Point {
   readonly x: number;
@@ -36,20 +38,22 @@ const DELTA_UNITS_PX = [1, 16, 400] as const;
 /** What a turn of the wheel asks for. */
 export function wheelMeans(
   event: Pick<WheelEvent, "deltaX" | "deltaY" | "deltaMode" | "ctrlKey" | "shiftKey" | "altKey">,
-): { zoomX: number; zoomY: number; panX: number } {
+  scheme: WheelScheme,
+): { zoomX: number; zoomY: number; panX: number; panY: number } {
   const unit = DELTA_UNITS_PX[event.deltaMode as 0 | 1 | 2];
   const dx = event.deltaX * unit;
   const dy = event.deltaY * unit;
-  const nothing = { zoomX: 1, zoomY: 1, panX: 0 };
+  const nothing = { zoomX: 1, zoomY: 1, panX: 0, panY: 0 };
   if (event.shiftKey) return { ...nothing, panX: dy || dx };
   if (!event.ctrlKey && Math.abs(dx) > Math.abs(dy)) return { ...nothing, panX: dx };
-  // A trackpad's pinch comes as small steps with Ctrl, and is meant ten times stronger.
+  if (scheme === "scroll" && !event.ctrlKey && !event.altKey) return { ...nothing, panY: dy };
+  // A trackpad's pinch comes as small steps with Ctrl, and is meant five times stronger.
   const factor = Math.exp(-dy * ZOOM_PER_PX * (event.ctrlKey && Math.abs(dy) < 50 ? 5 : 1));
   return event.altKey ? { ...nothing, zoomY: factor } : { ...nothing, zoomX: factor };
 }
 
 /** Listens on target until the result is called. */
-export function listen(target: HTMLElement, gestures: Gestures): () => void {
+export function listen(target: HTMLElement, gestures: Gestures, scheme: () => WheelScheme): () => void {
   const stop = new AbortController();
   const on = <K extends keyof HTMLElementEventMap>(
     type: K,
@@ -58,8 +62,8 @@ export function listen(target: HTMLElement, gestures: Gestures): () => void {
   const hand = new Hand(target, gestures);
   on("wheel", (event) => {
     event.preventDefault();
-    const { zoomX, zoomY, panX } = wheelMeans(event);
-    if (panX !== 0) gestures.pan(-panX, 0);
+    const { zoomX, zoomY, panX, panY } = wheelMeans(event, scheme());
+    if (panX !== 0 || panY !== 0) gestures.pan(-panX, -panY);
     else gestures.zoom(hand.place(event), zoomX, zoomY);
   });
   on("pointerdown", (event) => hand.down(event));

@@ -60,14 +60,18 @@ export function Stage({ label, describedBy, paint, touch, gestures, painter }: S
     const loop = new Loop(base.current!, above.current!, probe.current!, choice, latest);
     painter.current = loop;
     const forget = app.theme.subscribe(() => loop.recolour());
-    const deaf = listen(above.current!, {
-      zoom: (...args) => latest.current.gestures.zoom(...args),
-      pan: (...args) => latest.current.gestures.pan(...args),
-      drag: (...args) => latest.current.gestures.drag(...args),
-      cancel: () => latest.current.gestures.cancel(),
-      click: (at) => latest.current.gestures.click(at),
-      hover: (at) => latest.current.gestures.hover(at),
-    });
+    const deaf = listen(
+      above.current!,
+      {
+        zoom: (...args) => latest.current.gestures.zoom(...args),
+        pan: (...args) => latest.current.gestures.pan(...args),
+        drag: (...args) => latest.current.gestures.drag(...args),
+        cancel: () => latest.current.gestures.cancel(),
+        click: (at) => latest.current.gestures.click(at),
+        hover: (at) => latest.current.gestures.hover(at),
+      },
+      () => app.wheel.peek(),
+    );
     return () => {
       painter.current = null;
       forget();

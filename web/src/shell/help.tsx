@@ -54,6 +54,11 @@ export function Help({ settings }: { settings: Settings }) {
         onChange={(on) => (settings.letters.value = on ? "on" : "off")}
         title="Switch off where a screen reader or speech input needs the letters"
       />
+      <Tick
+        label="The wheel moves up and down, and zooms with Ctrl"
+        checked={settings.wheel.value === "scroll"}
+        onChange={(on) => (settings.wheel.value = on ? "scroll" : "zoom")}
+      />
     </Dialog>
   );
 }

@@ -1,6 +1,7 @@
 // What a reader sets once for this browser. A page from disk may have no storage; then it lasts as long as the page.
 
 import { type Signal, signal } from "@preact/signals";
+import type { WheelScheme } from "../state/viewer.ts";
 
 export type ThemeChoice = "system" | "light" | "dark";
 
@@ -36,11 +37,13 @@ export interface Settings {
   theme: Signal<ThemeChoice>;
   /** "off" leaves single letters to the browser and to assistive software. */
   letters: Signal<"on" | "off">;
+  wheel: Signal<WheelScheme>;
 }
 
 export function loadSettings(): Settings {
   return {
     theme: stored<ThemeChoice>("theme", "system", ["light", "dark"]),
     letters: stored<"on" | "off">("letters", "on", ["off"]),
+    wheel: stored<WheelScheme>("wheel", "zoom", ["scroll"]),
   };
 }

@@ -23,6 +23,9 @@ export async function start(page: HTMLElement): Promise<void> {
   app.inspecting.value = matchMedia("(min-width: 900px)").matches; // on a small screen it would hide the view
   const settings = loadSettings();
   followTheme(settings.theme, app.theme);
+  settings.wheel.subscribe((wheel) => {
+    app.wheel.value = wheel;
+  });
   followAddress(app);
   followSession(app);
   app.follow();

@@ -9,7 +9,16 @@ import { type AppState, decodeHash, defaultState, encodeHash, type FlameState, s
 import type { Action } from "./keys.ts";
 import { eventsIn } from "./time.ts";
 import type { TableName } from "./types.ts";
-import type { OpenDevice, Range, RendererChoice, Selection, SeriesName, Theme, ViewName } from "./viewer.ts";
+import type {
+  OpenDevice,
+  Range,
+  RendererChoice,
+  Selection,
+  SeriesName,
+  Theme,
+  ViewName,
+  WheelScheme,
+} from "./viewer.ts";
 
 /** What a view offers to save: its picture, as it is shown. */
 export interface Picture {
@@ -75,6 +84,7 @@ export class App {
   /** The event under the pointer. */
   readonly hover = signal<number | null>(null);
   readonly theme = signal<Theme>("light");
+  readonly wheel = signal<WheelScheme>("zoom");
   readonly spoken = signal("");
   readonly toasts = signal<readonly Toast[]>([]);
   readonly picture = signal<Picture | null>(null);

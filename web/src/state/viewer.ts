@@ -22,6 +22,9 @@ export const seriesNames = ["reserved", "active", "allocated", "requested"] as c
 export type SeriesName = (typeof seriesNames)[number];
 
 export type Axis = "events" | "time";
+/** What a wheel does by itself on timeline and map; with Ctrl it zooms in both. */
+export type WheelScheme = "zoom" | "scroll";
+
 export type Theme = "light" | "dark";
 export type RendererChoice = "auto" | "canvas" | "webgl";
 
