@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -351,6 +352,16 @@ class Watching(Folder):
             self.assertEqual((answer["id"], answer["error"]), (number, ""))
             self.assertIn(answer["recording"], self.recordings())
         self.assertEqual(self.problems(), "")
+
+    def test_what_fails_is_told_in_words(self):
+        w = self.watcher()
+        with open(watcher.__file__, encoding="utf-8") as f:
+            steps = set(re.findall(r"(?<=[( ])self\.(_\w+)(?=[,)]+)", " ".join(re.findall(r"for step in \(.*|_safely\(.*", f.read()))))
+        self.assertEqual(steps, set(watcher._FAILED))
+        disk = shutil._ntuple_diskusage
+        with mock.patch.object(w, "_check_budgets"), mock.patch.object(shutil, "disk_usage", lambda _: disk(1 << 20, 0, 4 << 10)):
+            w._safely(w._last_look)
+        self.assertRegex(self.problems(), r"the last counters were not written: the disk of .* has 4.00 KiB free")
 
     def test_request_that_is_none(self):
         w = self.watcher()

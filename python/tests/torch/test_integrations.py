@@ -281,6 +281,10 @@ class Snapshots(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, RecordingCuda():
             path = os.path.join(folder, "now.pickle")
             ullage.snapshot(path)
+            lost = os.path.join(folder, "nowhere", "now.pickle")
+            with self.assertRaises(FileNotFoundError) as caught:
+                ullage.snapshot(lost)
+            self.assertEqual(caught.exception.filename, lost)
             with mock.patch.object(dump, "require_room", side_effect=dump.Refused("the disk is full")):
                 with self.assertRaisesRegex(RuntimeError, "now.pickle': the disk is full"):
                     ullage.snapshot(path)

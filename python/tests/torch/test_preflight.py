@@ -12,7 +12,7 @@ import ullage
 from ullage._measure import settings, states
 from ullage._measure.largest import Sizes
 from ullage._measure.rehearsal import Step
-from ullage._oom import saved, split
+from ullage._oom import failure, saved, split
 from ullage._torch import memory
 
 torch.set_num_threads(1)
@@ -263,6 +263,24 @@ class Undoing(unittest.TestCase):
             with self.assertRaisesRegex(KeyError, "labels"):
                 ullage.preflight(training.model, step, training.optimizer)
             self.assertTrue(all(torch.equal(a, b) for a, b in zip(before, everything(training))))
+
+    def test_a_batch_that_can_not_be_cut_only_costs_the_largest(self):
+        model = torch.nn.Linear(4, 2)
+        batch = [torch.ones(4) for _ in range(8)]  # a list of samples, which is cut along the samples' own dimension
+
+        def step(samples):
+            model(torch.stack(samples)).sum().backward()
+
+        for broken in (None, "CUDA error: an illegal memory access was encountered"):
+            with FakeCuda(), mock.patch.object(failure, "broken", lambda: broken), self.subTest(broken):
+                if broken:
+                    with self.assertRaisesRegex(RuntimeError, "shapes"):
+                        ullage.preflight(model, step, batch=batch)
+                    continue
+                found = ullage.preflight(model, step, batch=batch)
+                self.assertTrue(found.fits)
+                self.assertIsNone(found.largest_batch)
+                self.assertRegex(" ".join(found.notes), r"the largest batch is not known: .*\(RuntimeError: .*shapes.*\)")
 
     def test_an_optimizer_that_was_not_given_is_found_and_put_back(self):
         with FakeCuda():

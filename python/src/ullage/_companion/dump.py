@@ -133,7 +133,9 @@ def write(torch: Any, path: str, beside: Mapping[str, Any], max_bytes: int = MAX
         leftovers.append(sidecar)
         os.replace(part, path)  # last: where a recording is, what belongs to it is too
         return out.written
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and str(error.filename).endswith(".part"):
+            error.filename = path  # the name that the caller knows
         for leftover in leftovers:
             try:
                 os.unlink(leftover)

@@ -6,7 +6,7 @@ from typing import Any, Callable, Iterable, Optional, Sequence, Union
 
 from .. import _checks as checks
 from .. import _units
-from .._oom import saved, split
+from .._oom import failure, saved, split
 from .._torch import memory
 from . import advice, observed, states
 from .largest import Sizes
@@ -36,7 +36,8 @@ def preflight(
     copied to main memory before and put back after, also when step fails. What step does elsewhere stays done: a loader has moved on.
 
     Raises RuntimeError where there is no CUDA device or the step allocates nothing on it, ValueError where step trains parameters of
-    models that were not given, TypeError for what can't be put back, and what step raises, but for a lack of memory, which is a result.
+    models that were not given, TypeError for what can't be put back, and what step raises with this batch, but for a lack of memory, which
+    is a result.
     """
     import torch
 
@@ -117,7 +118,18 @@ class _Flight:
                 self._note_what_stays(first)
         if self.size is not None:
             self.sizes = Sizes(self.batch, self.size, self.device, self._run_two, self.capacity_bytes - self.missing_bytes)
-            self.sizes.search(self.steps)
+            self._search(self.sizes)
+
+    def _search(self, sizes: Sizes) -> None:
+        """Looks for the largest batch. Not every batch can be cut or repeated: what only fails so is no failure of the program."""
+        try:
+            sizes.search(self.steps)
+        except Exception as err:
+            if failure.broken() is not None:
+                raise
+            reason = f"{type(err).__name__}: {err}".partition("\n")[0][:200]
+            self.notes.append(
+                f"the largest batch is not known: with other numbers of samples, cut from this batch or repeated, the step fails ({reason})")
 
     def _run_two(self, size: int) -> Step:
         """The first two steps of a training with a size; the first that doesn't fit, or else the second.

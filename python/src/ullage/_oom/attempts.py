@@ -204,7 +204,7 @@ class Attempt(Generic[T]):
 
     def __enter__(self) -> Attempt[T]:
         if self.entered:
-            raise RuntimeError("an attempt of retry_on_oom() was entered twice: all that may run out of memory goes into one `with attempt:`")
+            raise RuntimeError("an attempt of retry_on_oom() was entered twice: all that may run out of memory goes into one block")
         self.entered = True
         self._handled = sys.exc_info()[1]
         return self

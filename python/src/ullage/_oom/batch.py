@@ -99,8 +99,8 @@ def find_batch_size(
         memory.collect()
     _warn_of_strangers(runs, held)
     if not grows(runs.done):
-        log.warning("ullage: find_batch_size: what the step allocates on cuda:%d did not grow with its size, so the result says nothing of memory."
-                    " hint: is the model on another device, or does the step not use the size that it is given?", runs.device)
+        log.warning("ullage: find_batch_size: what the step allocates on cuda:%d did not grow with its size, so the result says nothing of"
+                    " memory. hint: is the model on another device, or does the step not use the size that it is given?", runs.device)
     return _result(runs, bounds, margin, reason)
 
 
@@ -142,7 +142,8 @@ def _reason(runs: Trials, bounds: Bounds, trials: int) -> str:
     size = best.size if best else 0
     top = upper(runs.done, bounds, runs.limit_bytes)
     if size >= bounds.largest:
-        return "it is the largest size asked for" + ("" if grows(runs.done) else f"; what is allocated on cuda:{runs.device} did not grow with it")
+        flat = "" if grows(runs.done) else f"; what is allocated on cuda:{runs.device} did not grow with it"
+        return f"it is the largest size asked for{flat}"
     if top - size > bounds.tolerance * size:
         return f"the {trials} trials are used up; up to {top} might fit"
     if failed is not None and failed.size - bounds.multiple_of <= top:

@@ -46,8 +46,8 @@ def retry_on_oom(
     size          what is made smaller: a number of anything, or any value that shrink understands. The size that worked is
                   remembered by the object, for each key separately.
     floor         the smallest size to try, where size is an integer; 1 by default.
-    shrink        from the size that failed to the next one, or None (or the same) when there is none; half by default. A decorator without a size
-                  gets a dict of the call's arguments by name instead, and returns the changed ones. On several ranks it has to give
+    shrink        from the size that failed to the next one; None, or the same, when there is none. Half by default. A decorator without a
+                  size gets a dict of the call's arguments by name instead, and returns the changed ones. On several ranks it has to give
                   the same on all of them.
     attempts      how many in all; 10, or 2 where there is nothing to shrink: then the second runs after everything was freed.
     key           whose size it is; called with the decorated function's arguments, or with none in a loop. By default "train" where
