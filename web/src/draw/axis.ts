@@ -30,7 +30,7 @@ export function decimalStep(atLeast: number): number {
 }
 
 /** A power of two of bytes, not below atLeast; half steps of a unit are 512 of the one below. */
-export function byteStep(atLeast: number): number {
+function byteStep(atLeast: number): number {
   return 2 ** Math.max(0, Math.ceil(Math.log2(atLeast) - 1e-9));
 }
 

@@ -16,8 +16,6 @@ export interface Header {
   readonly points: number;
   readonly cellsX: number;
   readonly cellsY: number;
-  /** Size of the tile as it came. */
-  readonly sizeBytes: number;
 }
 
 /** One amount over the buckets, in bytes. */
@@ -154,7 +152,6 @@ function readHeader(view: DataView, flags: number): Header {
     points: view.getUint32(48, true),
     cellsX: view.getUint32(56, true),
     cellsY: view.getUint32(60, true),
-    sizeBytes: view.byteLength,
   };
 }
 

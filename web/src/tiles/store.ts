@@ -64,10 +64,6 @@ export class TileStore {
     return this.flying.size === 0 && this.next() === undefined;
   }
 
-  get sizeBytes(): number {
-    return this.cache.sizeBytes;
-  }
-
   /**
    * Sets what one asker needs, in place of what it asked for before: the places that it
    * shows, then those that it may show next. The coarsest tile comes before all.

@@ -61,7 +61,7 @@ export function laneWords(lane: Lane): string {
 }
 
 /** The custom property of the strip beside a lane, by what is allocated in it. */
-export function laneToken(lane: Lane): string {
+function laneToken(lane: Lane): string {
   if (lane.pool !== "" && lane.pool !== "0.0") return "--warn";
   if (lane.stream !== "0x0") return "--accent";
   return lane.small ? "--text-quiet" : "--control-line";

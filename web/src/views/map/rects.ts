@@ -98,7 +98,7 @@ export interface Rect {
   readonly size: number;
 }
 
-export function rectOf(tile: RectsTile, r: number): Rect {
+function rectOf(tile: RectsTile, r: number): Rect {
   return {
     id: tile.id[r]!,
     group: tile.group[r]!,

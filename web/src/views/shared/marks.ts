@@ -74,7 +74,7 @@ export function drawMarks(
 }
 
 /** A cross, a triangle, a diamond or a flag. */
-export function drawSign(pen: Pen, kind: MarkKind, x: number, y: number, colour: string): void {
+function drawSign(pen: Pen, kind: MarkKind, x: number, y: number, colour: string): void {
   switch (kind) {
     case "oom":
       pen.line(x - 4, y - 4, x + 4, y + 4, { colour, width: 2 });

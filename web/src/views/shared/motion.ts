@@ -1,7 +1,7 @@
 // Moves the window that timeline and map share, by keys, wheel and fingers.
 
 import { type Bounds, clamp, framed, pan, type Span, zoom } from "../../draw/camera.ts";
-import { moved } from "../../draw/eventaxis.ts";
+import { LEAST_EVENTS, moved } from "../../draw/eventaxis.ts";
 import type { Box } from "../../draw/renderer.ts";
 import type { App, Press } from "../../state/app.ts";
 import { same } from "../../state/hash.ts";
@@ -30,14 +30,14 @@ export function zoomBy(app: App, factor: number, share: number): void {
 }
 
 /** Shows events from and to, with a margin. */
-export function frameEvents(app: App, from: number, to: number): void {
+function frameEvents(app: App, from: number, to: number): void {
   const events = app.device.peek()?.info.events ?? 1;
-  app.range.value = framed({ from, to }, { from: 0, to: Math.max(1, events), least: 6 });
+  app.range.value = framed({ from, to }, { from: 0, to: Math.max(1, events), least: LEAST_EVENTS });
 }
 
 export function setRange(app: App, range: Span): void {
   const events = app.device.peek()?.info.events ?? 1;
-  app.range.value = clamp(range, { from: 0, to: Math.max(1, events), least: 6 });
+  app.range.value = clamp(range, { from: 0, to: Math.max(1, events), least: LEAST_EVENTS });
 }
 
 /** Shows what is marked, else the life of what is selected; everything where neither is, or where it is shown already. */

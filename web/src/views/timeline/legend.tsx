@@ -17,7 +17,7 @@ export function selectionOf(grouping: Grouping, group: number): Selection {
 }
 
 /** Selects the group, or nothing where it was selected. */
-export function toggleGroup(app: App, grouping: Grouping, group: number): void {
+function toggleGroup(app: App, grouping: Grouping, group: number): void {
   const wanted = selectionOf(grouping, group);
   app.selection.value = isSelected(app.selection.peek(), grouping, group) ? null : wanted;
 }

@@ -54,7 +54,7 @@ const MOST_PACKED_EVENTS = 8192;
 /** Rectangles of single blocks in one frame: twice as many take a 2D canvas some 40 ms. */
 const MOST_RECTS = 20_000;
 
-export const LINE_TOKENS: Readonly<Record<SeriesName, string>> = {
+const LINE_TOKENS: Readonly<Record<SeriesName, string>> = {
   reserved: "--text",
   active: "--accent",
   allocated: "--text",
