@@ -15,6 +15,9 @@ VERSION  := $(shell git describe --tags --dirty 2>/dev/null)
 LDFLAGS  := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 TOOL     := go tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
+
+# NVML's header marks what its Go binding has to name as deprecated, in hundreds of warnings.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 DEMO     := testdata/recordings/bert_varlen-lim16.pickle.xz
 
 # The folder with acceptance scripts and recordings too large for the repository, where
@@ -28,6 +31,10 @@ help: ## list the targets
 .PHONY: build
 build: ## build bin/ullage
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/ullage
+
+.PHONY: build-nvml
+build-nvml: ## build bin/ullage with NVML, for machines with NVIDIA's driver; needs a C compiler
+	CGO_ENABLED=1 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/ullage
 
 .PHONY: demo
 demo: build ## explain a recording of a real out-of-memory error

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ullage-dev/ullage/internal/cli"
+	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
 )
 
@@ -34,6 +35,7 @@ func run() int {
 		Files:     files{},
 		Now:       time.Now,
 		Probe:     term.Probe,
+		GPUs:      gpu.ThisMachine(),
 		Version:   version,
 	}, os.Args[1:])
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
 )
 
@@ -28,6 +29,7 @@ type App struct {
 	Files     Files
 	Now       func() time.Time
 	Probe     func(stream any) term.Terminal
+	GPUs      gpu.Machine
 	Version   string // set when the program was linked; empty: from the build information
 
 	stdin  io.Reader // Stdin as it was given, for a program that is started

@@ -6,8 +6,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// noArgs is for commands that take nothing but flags.
+// noArgs is for commands that take nothing but flags. Flags are looked at first: what stands
+// behind one without a value looks like an argument.
 func noArgs(cmd *cobra.Command, args []string) error {
+	if err := checkFlags(cmd); err != nil {
+		return err
+	}
 	if len(args) > 0 {
 		return usageErrorf("%s takes no argument, but was given %q", cmd.CommandPath(), args[0])
 	}

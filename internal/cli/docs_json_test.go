@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/report"
 )
 
@@ -29,6 +30,7 @@ func TestJSONPage(t *testing.T) {
 		"version": versionInfo{},
 		"rules":   report.RulesJSON{},
 		"snap":    snapJSON{},
+		"top":     gpu.Reading{},
 		"explain": report.ExplainJSON{},
 		"tune":    report.TuneJSON{},
 		"fit":     report.FitJSON{},

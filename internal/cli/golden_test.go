@@ -105,6 +105,13 @@ var goldenCommands = []string{
 	"fit --top 1 --gpu rtx3080 --remedies all --markdown --trace fit/gpt2-b30-adamw.jsonl.gz",
 	"fit --top 2 --trace fit/fsdp2-rank0.jsonl.gz --trace fit/fsdp2-rank1.jsonl.gz",
 
+	// Machines.
+	"top --probe fake:h200x2",
+	"top --probe fake:h100-mig",
+	"top --json --probe fake:h100-mig",
+	"top --once --probe fake:t4-vgpu",
+	"top --once --probe fake:orin",
+
 	// What cannot be.
 	"tune gpu/state_only.pickle.xz",
 	"tune gpu/train_mlp_adamw.summary.txt",

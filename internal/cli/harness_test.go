@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
 )
 
@@ -46,8 +47,18 @@ func (o *outside) app() *App {
 		Files:   diskFiles{},
 		Now:     func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) },
 		Probe:   func(any) term.Terminal { return o.terminal },
+		GPUs:    gpu.NoMachine(stillClock{}),
 		Version: "v1.2.3",
 	}
+}
+
+// stillClock stands still for probes: no timer of theirs goes off.
+type stillClock struct{}
+
+func (stillClock) Now() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
+
+func (stillClock) Timer(time.Duration) (<-chan time.Time, func()) {
+	return nil, func() {}
 }
 
 // diskFiles is the real file system.

@@ -19,6 +19,7 @@ func factories() []func(*App) *cobra.Command {
 		newFit,
 		newRun,
 		newSnap,
+		newTop,
 		newCompletion,
 		newVersion,
 	}
@@ -26,9 +27,10 @@ func factories() []func(*App) *cobra.Command {
 
 // Groups of commands in the help text.
 const (
-	groupRead  = "read"
-	groupRun   = "run"
-	groupOther = "other"
+	groupRead    = "read"
+	groupRun     = "run"
+	groupMachine = "machine"
+	groupOther   = "other"
 )
 
 const rootLong = `Ullage reads what PyTorch recorded or said about its GPU memory, and tells what
@@ -78,6 +80,7 @@ func addGroups(root *cobra.Command) {
 	groups := []*cobra.Group{
 		{ID: groupRead, Title: "Read a recording:"},
 		{ID: groupRun, Title: "Watch a program:"},
+		{ID: groupMachine, Title: "Watch a machine:"},
 		{ID: groupOther, Title: "Other commands:"},
 	}
 	for _, g := range groups {

@@ -21,6 +21,7 @@ type Machine struct {
 	Open  func(path string) (io.ReadCloser, error)
 	Run   func(ctx context.Context, program string, args ...string) ([]byte, error) // and returns what it prints
 	User  func(uid int) string                                                      // the name of a user; empty where there is none
+	UID   int                                                                       // of the user who runs the program
 	NVML  func(Machine) (Probe, error)                                              // loads the library
 	Clock Clock
 }
@@ -39,9 +40,37 @@ func ThisMachine() Machine {
 		Open:  func(path string) (io.ReadCloser, error) { return os.Open(path) },
 		Run:   runProgram,
 		User:  userName,
+		UID:   os.Geteuid(),
 		NVML:  openNVML,
 		Clock: systemClock{},
 	}
+}
+
+// NoMachine is one without a GPU, and without anything else: for tests.
+func NoMachine(clock Clock) Machine {
+	return Machine{
+		Root: nothing{},
+		Open: func(path string) (io.ReadCloser, error) {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		},
+		Run: func(_ context.Context, program string, _ ...string) ([]byte, error) {
+			return nil, fmt.Errorf("%s: %w", program, errNotInstalled)
+		},
+		User:  func(int) string { return "" },
+		UID:   -1,
+		NVML:  func(Machine) (Probe, error) { return nil, errNoLibrary },
+		Clock: clock,
+	}
+}
+
+// errNoLibrary is the error of a machine without NVIDIA's driver.
+var errNoLibrary = errors.New("NVML (libnvidia-ml.so.1) is not installed")
+
+// nothing is an empty file system.
+type nothing struct{}
+
+func (nothing) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
 type systemClock struct{}

@@ -53,7 +53,7 @@ func openLibrary(api nvml.Interface, m Machine) (Probe, error) {
 
 func nvmlError(call string, ret nvml.Return) error {
 	if ret == nvml.ERROR_LIBRARY_NOT_FOUND { // then there is no library to ask for the text either
-		return errors.New("NVML (libnvidia-ml.so.1) is not installed")
+		return errNoLibrary
 	}
 	return fmt.Errorf("%s: %s (%d)", call, ret.String(), int(ret))
 }

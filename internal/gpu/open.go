@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,7 +17,7 @@ const (
 	fileDeadline = 10 * time.Second
 )
 
-// Probes are what Open takes beside file:PATH and fake:NAME.
+// probeNames are what Open takes beside file:PATH and fake:NAME.
 var probeNames = []string{"auto", "nvml", "nvidia-smi", "meminfo"}
 
 // ErrNoGPU tells that a machine has no GPU, or none that can be asked.
@@ -24,6 +25,8 @@ var ErrNoGPU = errors.New("no GPU was found")
 
 // noGPUError says what was tried.
 type noGPUError struct{ tried []error }
+
+func (e *noGPUError) Is(target error) bool { return target == ErrNoGPU }
 
 func (e *noGPUError) Error() string {
 	var reasons []string
@@ -33,7 +36,7 @@ func (e *noGPUError) Error() string {
 	return fmt.Sprintf("%v: %s", ErrNoGPU, strings.Join(reasons, "; "))
 }
 
-func (e *noGPUError) Unwrap() error { return ErrNoGPU }
+func (e *noGPUError) Unwrap() []error { return e.tried }
 
 // Hint says what to do.
 func (e *noGPUError) Hint() string {
@@ -57,6 +60,11 @@ func Specs() []string {
 		specs = append(specs, "fake:"+name)
 	}
 	return specs
+}
+
+// OfThisMachine tells whether a probe reads this machine, and not a file or a fake.
+func OfThisMachine(spec string) bool {
+	return spec == "" || slices.Contains(probeNames, spec)
 }
 
 // Open returns the probe that spec names; see the package comment. "auto", or nothing, is the
@@ -113,8 +121,8 @@ func openBest(ctx context.Context, m Machine) (Probe, error) {
 		if err == nil {
 			return &noted{p, tried}, nil
 		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		if stuck := new(StuckError); ctx.Err() != nil || errors.As(err, &stuck) {
+			return nil, err // a driver that hangs does so for whoever asks
 		}
 		tried = append(tried, err)
 	}

@@ -14,16 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bare is a machine with nothing on it.
+// bare is a machine with nothing on it, but files.
 func bare() Machine {
-	return Machine{
-		Root:  fstest.MapFS{},
-		Open:  func(path string) (io.ReadCloser, error) { return os.Open(path) },
-		Run:   func(context.Context, string, ...string) ([]byte, error) { return nil, errNotInstalled },
-		User:  users,
-		NVML:  func(Machine) (Probe, error) { return nil, errors.New("NVML is not there") },
-		Clock: newHandClock(),
-	}
+	m := NoMachine(newHandClock())
+	m.Open = func(path string) (io.ReadCloser, error) { return os.Open(path) }
+	m.User = users
+	return m
 }
 
 func withSMI(m Machine, log, list string) Machine {
@@ -64,10 +60,10 @@ func TestOpenBest(t *testing.T) {
 		notes  []string
 	}{
 		{"all", withSMI(withBoard(withNVML), smiH200(t), ""), "nvml", nil},
-		{"no NVML", withSMI(bare(), smiH200(t), ""), "nvidia-smi", []string{"read with nvidia-smi, for NVML is not there"}},
+		{"no NVML", withSMI(bare(), smiH200(t), ""), "nvidia-smi", []string{"read with nvidia-smi, for NVML (libnvidia-ml.so.1) is not installed"}},
 		{
 			"a board", withBoard(bare()), "meminfo",
-			[]string{sharedNote, "read with meminfo, for NVML is not there", "read with meminfo, for not installed"},
+			[]string{sharedNote, "read with meminfo, for NVML (libnvidia-ml.so.1) is not installed", "read with meminfo, for nvidia-smi: not installed"},
 		},
 	} {
 		p, err := Open(t.Context(), "", tt.m)
@@ -100,22 +96,26 @@ func TestOpenNone(t *testing.T) {
 	}
 }
 
-// TestOpenStuck: a driver that hangs while it is loaded keeps nobody waiting.
+// TestOpenStuck: a driver that hangs while it is loaded keeps nobody waiting, and is not
+// asked in another way.
 func TestOpenStuck(t *testing.T) {
-	m, begun, release := bare(), make(chan bool), make(chan bool)
-	defer close(release)
-	m.NVML = func(Machine) (Probe, error) { begun <- true; <-release; return nil, errors.New("late") }
-	clock := m.Clock.(*handClock)
-	got := make(chan error)
-	go func() {
-		_, err := Open(t.Context(), "nvml", m)
-		got <- err
-	}()
-	<-begun
-	<-clock.set
-	clock.advance(nvmlDeadline)
-	if err := <-got; !errors.Is(err, ErrNoGPU) || !strings.Contains(err.Error(), "NVML has not answered for 5.00 s") {
-		t.Errorf("got %v", err)
+	for _, spec := range []string{"nvml", "auto"} {
+		m, begun, release := bare(), make(chan bool), make(chan bool)
+		defer close(release)
+		m.NVML = func(Machine) (Probe, error) { begun <- true; <-release; return nil, errors.New("late") }
+		clock := m.Clock.(*handClock)
+		got := make(chan error)
+		go func() {
+			_, err := Open(t.Context(), spec, m)
+			got <- err
+		}()
+		<-begun
+		<-clock.set
+		clock.advance(nvmlDeadline)
+		var stuck *StuckError
+		if err := <-got; !errors.As(err, &stuck) || stuck.Error() != "NVML has not answered for 5.00 s" {
+			t.Errorf("%s: got %v", spec, err)
+		}
 	}
 }
 

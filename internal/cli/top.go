@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/tui"
+)
+
+const topLong = `Top shows the GPUs of this machine, what fills their memory, and the processes
+that do, with their owners, containers, pods and Slurm jobs. On a terminal it
+redraws; ? lists its keys. Elsewhere, and with --once, it prints a table.
+
+With --json it prints one reading; with --interval besides, one a line until it
+is interrupted. Such a file can be played again with --probe file:PATH.
+
+It asks NVML where the program was built with it, else nvidia-smi, and on boards
+whose GPU shares the processor's memory /proc/meminfo. --probe chooses another:
+
+  auto, nvml, nvidia-smi, meminfo    this machine
+  file:PATH                          readings that were recorded
+  fake:h200x2, fake:h100-mig, …      machines that do not exist, to look around`
+
+// Bounds of --interval. A reading takes some 20 ms a GPU of the driver's time.
+const (
+	defaultTopInterval = time.Second
+	minTopInterval     = 100 * time.Millisecond
+)
+
+type topFlags struct {
+	once, asJSON bool
+	interval     time.Duration
+	repeat       bool // --interval was given
+	probe        string
+}
+
+func newTop(app *App) *cobra.Command {
+	var f topFlags
+	cmd := &cobra.Command{
+		Use:     "top",
+		Short:   "Show the GPUs of this machine, and who uses them",
+		Long:    topLong,
+		GroupID: groupMachine,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.repeat = cmd.Flags().Changed("interval")
+			if f.interval < minTopInterval {
+				return usageErrorf("--interval: %v is too short; the shortest is %v", f.interval, minTopInterval)
+			}
+			return app.top(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.once, "once", false, "print a table and end")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+	cmd.Flags().DurationVar(&f.interval, "interval", defaultTopInterval, "time between readings")
+	cmd.Flags().StringVar(&f.probe, "probe", "auto", "what to ask for the GPUs")
+	exclusive(cmd, "once", "json")
+	exclusive(cmd, "once", "interval")
+	completeFlag(cmd, "probe", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return append(gpu.Specs(), "file:"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+	return cmd
+}
+
+// top reads and shows, in the way that the flags and the streams ask for.
+func (a *App) top(ctx context.Context, f topFlags) error {
+	probe, err := gpu.Open(ctx, f.probe, a.machine())
+	if err != nil {
+		return topError(err)
+	}
+	defer probe.Close()
+	switch {
+	case f.asJSON && f.repeat:
+		return a.topLines(ctx, probe, f.interval)
+	case !f.once && !f.asJSON && a.interactive():
+		return a.topMonitor(ctx, probe, f)
+	}
+	r, err := probe.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		return printJSON(a.Stdout, r)
+	}
+	return tui.Print(a.Stdout, a.OutLook(), r)
+}
+
+// machine is what probes read, with files as commands read them.
+func (a *App) machine() gpu.Machine {
+	m := a.GPUs
+	m.Open = func(path string) (io.ReadCloser, error) { return a.Files.Open(path) }
+	return m
+}
+
+// topError gives an error of opening a probe its kind: that of a probe that does not exist
+// is one of usage, that of a file one of input.
+func topError(err error) error {
+	var spec *gpu.SpecError
+	var format *gpu.FormatError
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &spec):
+		return &kindError{kindUsage, fmt.Errorf("--probe: %w", err)}
+	case errors.Is(err, gpu.ErrNoGPU):
+		return err
+	case errors.As(err, &format), errors.As(err, &path):
+		return inputError(err)
+	}
+	return err
+}
+
+// interactive tells whether a person can look and press keys.
+func (a *App) interactive() bool {
+	return a.outTTY.IsTerminal && a.Probe(a.stdin).IsTerminal && a.env("TERM") != "dumb"
+}
+
+func (a *App) topMonitor(ctx context.Context, probe gpu.Probe, f topFlags) error {
+	m := a.machine()
+	o := tui.Options{Read: probe.Read, Interval: f.interval, Look: a.OutLook(), UID: m.UID}
+	if gpu.OfThisMachine(f.probe) {
+		o.End = func(p gpu.Process) error { return gpu.Terminate(m.Root, p) }
+	}
+	// The streams as they came in: the monitor has to know that they are a terminal.
+	return tui.Run(ctx, a.stdin, a.out.w, a.Environ(), o)
+}
+
+// topLines prints a reading a line until ctx is cancelled, which is how it is meant to end.
+// A reading that fails is warned of, and the next is tried.
+func (a *App) topLines(ctx context.Context, probe gpu.Probe, interval time.Duration) error {
+	enc := json.NewEncoder(a.Stdout)
+	enc.SetEscapeHTML(false)
+	for ctx.Err() == nil {
+		r, err := probe.Read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			a.Warn("%v", err)
+		default:
+			if err := enc.Encode(r); err != nil {
+				return err
+			}
+		}
+		over, stop := a.GPUs.Clock.Timer(interval)
+		select {
+		case <-over:
+		case <-ctx.Done():
+		}
+		stop()
+	}
+	return nil
+}
