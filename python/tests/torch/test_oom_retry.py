@@ -1,4 +1,5 @@
 """retry_on_oom in one process: what it repeats, what it lets go of, and what it leaves alone."""
+import copy
 import functools
 import gc
 import sys
@@ -255,6 +256,20 @@ class GivingUp(Quiet):
             self.assertIs(caught.exception, error)
             self.assertEqual(self.seen, want)
             self.assertIn("there is no size below", self.notes(error))
+
+    def test_sizes_in_words_take_no_memory(self):
+        class Never(torch.Tensor):
+            def __repr__(self):
+                raise AssertionError("printing a tensor computes on its device")
+
+        tensor = torch.zeros(8).as_subclass(Never)
+        for size, text in (((4, 512), "(4, 512)"), ([4, (2, "a")], "[4, (2, 'a')]"), (tensor, "a Never of shape (8,) and torch.float32"),
+                           ((1, tensor), "(1, a Never of shape (8,) and torch.float32)"), ({"x": tensor}, "a dict"), (list(range(10**6)), "a list")):
+            with self.subTest(text), self.assertRaises(OutOfMemoryError) as caught, self.assertLogs("ullage", "WARNING") as logs:
+                halves = iter([size, None])
+                self.run_with(OutOfMemoryError("CUDA out of memory."), size=size, shrink=lambda size: copy.copy(next(halves)), attempts=3)
+            self.assertIn(text, self.notes(caught.exception))
+            self.assertTrue(all(len(line) < 300 for line in logs.output))
 
     def test_an_attempt_is_entered_once(self):
         sizes, seen = ullage.retry_on_oom(size=16), []

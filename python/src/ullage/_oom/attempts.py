@@ -16,7 +16,7 @@ from .. import _units
 from .._torch import memory
 from . import failure
 from .ranks import RankError, worst
-from .report import Failure, Report
+from .report import Failure, Report, words
 
 if TYPE_CHECKING:
     from .retry import Retry
@@ -105,7 +105,7 @@ class Run(Generic[T]):
         reason = failure.broken()
         smaller = None if reason else self.shrink(self.size)
         if reason is None and smaller is None and self.size is not None:
-            reason = f"there is no size below {self.size}" if self.remember else "shrink makes no argument smaller"
+            reason = f"there is no size below {words(self.size)}" if self.remember else "shrink makes no argument smaller"
         if reason is None and number >= self.retry.attempts:
             reason = f"the {number} attempts are used up"
         if reason is None:
@@ -137,7 +137,7 @@ class Run(Generic[T]):
             failed.cache_bytes = before.reserved_bytes - after.reserved_bytes
         shown = self._shown()
         log.warning("ullage: %s; going on%s%s%s", failed.message or "another rank ran out of memory",
-                    "" if shown is None else f" with {shown}",
+                    "" if shown is None else f" with {words(shown)}",
                     f"; {_units.size(failed.freed_bytes)} freed" if failed.freed_bytes else "",
                     f"; still bound by the function around it: {', '.join(failed.held)}" if failed.held else "")
         lack, self.lack = self.lack, None

@@ -4,7 +4,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Hashable, Optional
 
+from .. import _checks as checks
 from .. import _units
+
+
+MOST_PARTS = 6  # of a size, that are written out
+
+
+def words(size: Any) -> str:
+    """A size in a line of text. What is no number, text or few of them is told by its kind: to print a tensor takes memory of the device."""
+    if isinstance(size, (tuple, list)) and len(size) <= MOST_PARTS:
+        inner = ", ".join(map(words, size))
+        return f"[{inner}]" if isinstance(size, list) else f"({inner})"
+    return checks.shown(size)
 
 
 @dataclass
@@ -31,7 +43,7 @@ class Report:
 
     def text(self) -> str:
         """What was tried, in one line."""
-        tried = ", ".join("the same again" if f.size is None else str(f.size) for f in self.failures)
+        tried = ", ".join("the same again" if f.size is None else words(f.size) for f in self.failures)
         freed = sum(f.freed_bytes or 0 for f in self.failures)
         parts = [f"ran out of memory {_units.count(len(self.failures), 'time')} ({self.key}; tried: {tried})"]
         if freed:
