@@ -47,11 +47,12 @@ func (b *Book) Lease(id ID) (Lease, bool) {
 	if l, ok := b.live[id]; ok {
 		return *l, true
 	}
-	i := slices.IndexFunc(b.past, func(l *Lease) bool { return l.ID == id })
-	if i < 0 {
-		return Lease{}, false
+	for _, l := range slices.Backward(b.past) { // mostly it ended a moment ago
+		if l.ID == id {
+			return *l, true
+		}
 	}
-	return *b.past[i], true
+	return Lease{}, false
 }
 
 // Leases returns those that live, by id.

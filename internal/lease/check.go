@@ -34,10 +34,13 @@ func (b *Book) checkCapacity() (wrong []string) {
 
 // checkLeases: each lease is of one state and has what belongs to it.
 func (b *Book) checkLeases() (wrong []string) {
-	epochs := map[int64]ID{}
+	epochs, queued := map[int64]ID{}, map[*Lease]bool{}
+	for _, l := range b.queue {
+		queued[l] = true
+	}
 	for _, id := range slices.Sorted(maps.Keys(b.live)) {
 		l := b.live[id]
-		waits := slices.Contains(b.queue, l)
+		waits := queued[l]
 		if l.ID != id || id >= b.nextID || l.State == Ended || waits != (l.State == Queued) || l.Holds() != (len(l.Shares) > 0) {
 			wrong = append(wrong, fmt.Sprintf("lease %d is %s with %d shares, in the queue: %v", id, l.State, len(l.Shares), waits))
 		}

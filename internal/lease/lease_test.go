@@ -23,12 +23,12 @@ func TestOperations(t *testing.T) {
 // TestRapidOperations lets rapid choose, which finds the shortest way to a fault.
 func TestRapidOperations(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t, drawn{rt}, testDevices, testPolicy)
-		run(t, w, rapid.IntRange(1, 60).Draw(rt, "steps"))
+		w := newWorld(rt, drawn{rt}, testDevices, testPolicy)
+		run(rt, w, rapid.IntRange(1, 60).Draw(rt, "steps"))
 	})
 }
 
-func run(t *testing.T, w *world, steps int) {
+func run(t tester, w *world, steps int) {
 	fold := New()
 	seen := 0
 	for range steps {
@@ -55,7 +55,7 @@ func run(t *testing.T, w *world, steps int) {
 }
 
 // stored is an event as it comes back from a ledger.
-func stored(t *testing.T, e Event) Event {
+func stored(t tester, e Event) Event {
 	t.Helper()
 	data, err := json.Marshal(e.Body)
 	if err != nil {

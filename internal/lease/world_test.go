@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -28,6 +27,13 @@ type drawn struct{ t *rapid.T }
 func (d drawn) intn(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "n") }
 
 func pick[T any](d dice, from ...T) T { return from[d.intn(len(from))] }
+
+// tester is what testing.T and rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
 
 // world is a book under random operations, with a model beside it.
 type world struct {
@@ -54,7 +60,7 @@ var testPolicy = Policy{
 	Limits: []Limit{{Scope: User, Name: "eve", MemoryBytes: 50 * gib, Devices: 1, TTLMS: 1_800_000, Waiting: 4, Leases: 8}, {Scope: Group, Name: "g", Priority: 10, Waiting: 30}},
 }
 
-func newWorld(t testing.TB, d dice, devices []Device, p Policy) *world {
+func newWorld(t tester, d dice, devices []Device, p Policy) *world {
 	w := &world{dice: d, book: New(), model: newModel()}
 	w.see(t, must(w.book.Start(0, "boot-0", 0)))
 	w.see(t, must(w.book.SetPolicy(0, "root", p)))
@@ -91,7 +97,7 @@ func (w *world) lease() ID {
 }
 
 // step does one random thing. An error is fine if it is a refusal.
-func (w *world) step(t testing.TB) {
+func (w *world) step(t tester) {
 	b := w.book
 	w.atMS += int64(w.intn(20_000)) - 500 // and sometimes the clock runs back
 	uuid := pick(w, "A", "B", "C/0", "D", "gone")
@@ -144,7 +150,7 @@ func (w *world) someDevices() []Device {
 }
 
 // see hands events to the model.
-func (w *world) see(t testing.TB, events []Event) {
+func (w *world) see(t tester, events []Event) {
 	for i := range events {
 		if err := w.model.apply(&events[i]); err != nil {
 			t.Fatalf("event %d (%s): %v", events[i].Seq, events[i].Kind(), err)
@@ -269,7 +275,7 @@ func (m *model) agrees(b *Book) error {
 }
 
 // idle: nothing that could start waits, beside those that could delay the head.
-func (w *world) idle(t testing.TB) {
+func (w *world) idle(t tester) {
 	for i, l := range w.book.queue {
 		why := w.book.Explain(w.book.nowMS, l.ID)
 		if len(why) == 0 {
@@ -278,7 +284,7 @@ func (w *world) idle(t testing.TB) {
 	}
 }
 
-func same(t testing.TB, what string, want, got Snapshot) {
+func same(t tester, what string, want, got Snapshot) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("%s (-want +got):\n%s", what, diff)

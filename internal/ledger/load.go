@@ -1,0 +1,87 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/ullage-dev/ullage/internal/lease"
+)
+
+// queryer is a database or a transaction.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// load reads the book: the last snapshot and the events after it. It compares what is held with
+// the table that the triggers watch.
+func load(ctx context.Context, db queryer) (*lease.Book, error) {
+	book := lease.New()
+	var body string
+	err := db.QueryRowContext(ctx, `SELECT body FROM snapshot ORDER BY seq DESC LIMIT 1`).Scan(&body)
+	if err == nil {
+		book, err = restore(body)
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	if err := fold(ctx, db, book, nil); err != nil {
+		return nil, err
+	}
+	wrong, err := compareHoldings(ctx, db, book)
+	if err == nil && len(wrong) > 0 {
+		err = errors.New(wrong[0])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return book, nil
+}
+
+func restore(body string) (*lease.Book, error) {
+	var s lease.Snapshot
+	if err := json.Unmarshal([]byte(body), &s); err != nil {
+		return nil, fmt.Errorf("a snapshot is not readable: %w", err)
+	}
+	return lease.Restore(s)
+}
+
+// fold applies the events that follow the book's last one, and shows each to see, if there is one.
+func fold(ctx context.Context, db queryer, book *lease.Book, see func(*lease.Event) error) error {
+	return scanEvents(ctx, db, book.Seq(), func(e *lease.Event) error {
+		if err := book.Apply(*e); err != nil {
+			return err
+		}
+		if see != nil {
+			return see(e)
+		}
+		return nil
+	})
+}
+
+// scanEvents calls see for each event after a number, in order.
+func scanEvents(ctx context.Context, db queryer, after int64, see func(*lease.Event) error) error {
+	rows, err := db.QueryContext(ctx, `SELECT seq, at_ms, actor, kind, body FROM event WHERE seq > ? ORDER BY seq`, after)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e lease.Event
+		var kind string
+		var body []byte
+		if err := rows.Scan(&e.Seq, &e.AtMS, &e.Actor, &kind, &body); err != nil {
+			return err
+		}
+		if e.Body, err = lease.DecodeBody(kind, body); err != nil {
+			return fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+		if err := see(&e); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
