@@ -409,6 +409,10 @@ class Routing(Case):
         for fn in (later, generator):
             with self.assertRaisesRegex(TypeError, fn.__name__):
                 pool(fn)
+            with self.assertRaisesRegex(TypeError, "fn returned a (coroutine|generator), and so has not run yet"):
+                pool.run(fn)
+        with self.assertRaisesRegex(TypeError, "@staticmethod goes above it"):
+            pool(staticmethod(later))
 
     def test_left_in_another_thread(self):
         pool = self.pool(limit=64 * MIB)
