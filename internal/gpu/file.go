@@ -117,6 +117,9 @@ func (d *Device) check() error {
 	default:
 		return fmt.Errorf("kind %.40q is none of gpu, vgpu, unified", d.Kind)
 	}
+	if d.Problem != "" {
+		return nil // which may be that its amounts do not add up
+	}
 	if err := d.Memory.check(); err != nil {
 		return err
 	}
@@ -126,6 +129,14 @@ func (d *Device) check() error {
 		}
 	}
 	return nil
+}
+
+// checked returns a memory that a driver told, or says what cannot be about it.
+func checked(m *Memory) (*Memory, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // check holds the parts of a memory to their sum. NVML's numbers are of one moment, and add

@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -119,6 +120,20 @@ func (r *Reading) Held(uuid string) (bytes int64, all bool) {
 	}
 	return bytes, all
 }
+
+// trouble notes what is wrong with a device; nothing, if err is nil.
+func (d *Device) trouble(err error) {
+	switch {
+	case err == nil:
+	case d.Problem == "":
+		d.Problem = err.Error()
+	default:
+		d.Problem += "; " + err.Error()
+	}
+}
+
+// unknownUUID stands for that of a device which does not tell its own.
+func unknownUUID(index int) string { return "unknown-" + strconv.Itoa(index) }
 
 // tidy puts a reading in its order, with lists that are there even when empty.
 func (r *Reading) tidy() {

@@ -108,26 +108,25 @@ func runProgram(ctx context.Context, program string, args ...string) ([]byte, er
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		// nvidia-smi explains its failures on standard output.
-		said := strings.Join(strings.Fields(stderr.String()+" "+stdout.String()), " ")
+		said := strings.Join(strings.Fields(stderr.kept.String()+" "+stdout.kept.String()), " ")
 		return nil, fmt.Errorf("%s: %w: %.300s", program, err, said)
 	}
 	if stdout.cut {
 		return nil, fmt.Errorf("%s printed more than %d bytes", program, maxProgramOutput)
 	}
-	return stdout.Bytes(), nil
+	return stdout.kept.Bytes(), nil
 }
 
-// limitedBuffer keeps the first maxProgramOutput bytes.
+// limitedBuffer keeps the first maxProgramOutput bytes. The buffer is not embedded: io.Copy
+// would find its ReadFrom, which knows no limit.
 type limitedBuffer struct {
-	bytes.Buffer
-	cut bool
+	kept bytes.Buffer
+	cut  bool
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	if room := maxProgramOutput - b.Len(); len(p) > room {
-		b.cut = true
-		b.Buffer.Write(p[:room])
-		return len(p), nil
-	}
-	return b.Buffer.Write(p)
+	room := maxProgramOutput - b.kept.Len()
+	b.cut = b.cut || len(p) > room
+	b.kept.Write(p[:min(len(p), room)])
+	return len(p), nil
 }

@@ -25,6 +25,7 @@ type library struct {
 
 	mu    sync.Mutex
 	lanes map[int]*lane[deviceReading] // by the device's index
+	known map[int]Device               // who answered last at that index
 }
 
 // deviceReading is what one device tells.
@@ -39,7 +40,7 @@ func openLibrary(api nvml.Interface, m Machine) (Probe, error) {
 	if ret := api.Init(); ret != nvml.SUCCESS {
 		return nil, nvmlError("nvmlInit", ret)
 	}
-	l := &library{api: api, m: m, procs: newProcs(m), lanes: map[int]*lane[deviceReading]{}}
+	l := &library{api: api, m: m, procs: newProcs(m), lanes: map[int]*lane[deviceReading]{}, known: map[int]Device{}}
 	count, ret := api.DeviceGetCount()
 	if ret != nvml.SUCCESS || count == 0 {
 		_ = l.Close()
@@ -101,56 +102,72 @@ func (l *library) versions() (driver, cuda string) {
 	return driver, cuda
 }
 
-// ask reads one device in its lane. One that does not answer is in the reading by its index.
+// ask reads one device in its lane. One that does not answer stays in the reading as who it
+// was when it last did.
 func (l *library) ask(ctx context.Context, index int) deviceReading {
-	what := "GPU " + strconv.Itoa(index)
+	a, err := l.lane(index).do(ctx, func(context.Context) (deviceReading, error) { return l.device(index) })
 	l.mu.Lock()
-	ln := l.lanes[index]
-	if ln == nil {
-		ln = &lane[deviceReading]{what: what, limit: deviceDeadline, clock: l.m.Clock}
-		l.lanes[index] = ln
+	defer l.mu.Unlock()
+	if err == nil {
+		l.known[index] = a.device
+		return a
 	}
-	l.mu.Unlock()
-	a, err := ln.do(ctx, func(context.Context) (deviceReading, error) { return l.device(index), nil })
-	if err != nil {
-		return deviceReading{device: Device{Index: index, UUID: "unknown-" + strconv.Itoa(index), Kind: KindGPU, Problem: err.Error()}}
+	d := Device{Index: index, UUID: unknownUUID(index), Kind: KindGPU}
+	if k, ok := l.known[index]; ok {
+		d.UUID, d.Name, d.PCIAddress, d.Kind = k.UUID, k.Name, k.PCIAddress, k.Kind
 	}
-	return a
+	d.trouble(err)
+	return deviceReading{device: d}
 }
 
-func (l *library) device(index int) deviceReading {
+func (l *library) lane(index int) *lane[deviceReading] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lanes[index] == nil {
+		l.lanes[index] = &lane[deviceReading]{what: "GPU " + strconv.Itoa(index), limit: deviceDeadline, clock: l.m.Clock}
+	}
+	return l.lanes[index]
+}
+
+func (l *library) device(index int) (deviceReading, error) {
 	h, ret := l.api.DeviceGetHandleByIndex(index)
 	if ret != nvml.SUCCESS {
-		problem := nvmlError("nvmlDeviceGetHandleByIndex", ret).Error()
-		return deviceReading{device: Device{Index: index, UUID: "unknown-" + strconv.Itoa(index), Kind: KindGPU, Problem: problem}}
+		return deviceReading{}, nvmlError("nvmlDeviceGetHandleByIndex", ret)
 	}
 	d := Device{Index: index, Kind: KindGPU}
 	nvmlIdentity(h, &d)
 	nvmlModes(h, &d)
-	var ret2 nvml.Return
-	if d.Memory, ret2 = nvmlMemory(h); d.Memory == nil && !d.MIG {
-		if ret2 == nvml.ERROR_NOT_SUPPORTED && d.Kind == KindGPU {
-			d.Kind = KindUnified
-			shareMemory(&d, l.m)
-		} else {
-			d.Problem = nvmlError("nvmlDeviceGetMemoryInfo", ret2).Error()
-		}
-	}
-	processes, problem := nvmlProcesses(h)
+	l.memory(h, &d)
+	processes := nvmlProcesses(h, &d)
 	if d.MIG {
-		more, wrong := nvmlInstances(h, &d)
-		processes = append(processes, more...)
-		problem = joinProblems(problem, wrong)
+		processes = append(processes, nvmlInstances(h, &d)...)
 	}
-	d.Problem = joinProblems(d.Problem, problem)
-	return deviceReading{d, mergeProcesses(processes, d.UUID)}
+	return deviceReading{d, mergeProcesses(processes, d.UUID)}, nil
+}
+
+// memory reads a device's memory. One that has none of its own has the machine's; one in MIG
+// mode tells its own only to the privileged.
+func (l *library) memory(h nvml.Device, d *Device) {
+	memory, ret := nvmlMemory(h)
+	switch {
+	case ret == nvml.SUCCESS:
+		var err error
+		d.Memory, err = checked(memory)
+		d.trouble(err)
+	case d.MIG:
+	case ret == nvml.ERROR_NOT_SUPPORTED && d.Kind == KindGPU:
+		d.Kind = KindUnified
+		shareMemory(d, l.m)
+	default:
+		d.trouble(nvmlError("nvmlDeviceGetMemoryInfo", ret))
+	}
 }
 
 func nvmlIdentity(h nvml.Device, d *Device) {
 	var ret nvml.Return
 	if d.UUID, ret = h.GetUUID(); ret != nvml.SUCCESS {
-		d.UUID = "unknown-" + strconv.Itoa(d.Index)
-		d.Problem = nvmlError("nvmlDeviceGetUUID", ret).Error()
+		d.UUID = unknownUUID(d.Index)
+		d.trouble(nvmlError("nvmlDeviceGetUUID", ret))
 	}
 	d.Name, _ = h.GetName()
 	if pci, ret := h.GetPciInfo(); ret == nvml.SUCCESS {
@@ -217,37 +234,43 @@ func nvmlMemory(h nvml.Device) (*Memory, nvml.Return) {
 
 // nvmlInstances reads the MIG devices, and the processes that only they tell: without
 // privilege the whole device's list leaves them out.
-func nvmlInstances(h nvml.Device, d *Device) (processes []Process, problem string) {
+func nvmlInstances(h nvml.Device, d *Device) (processes []Process) {
 	most, ret := h.GetMaxMigDeviceCount()
 	if ret != nvml.SUCCESS {
-		return nil, nvmlError("nvmlDeviceGetMaxMigDeviceCount", ret).Error()
+		d.trouble(nvmlError("nvmlDeviceGetMaxMigDeviceCount", ret))
 	}
 	for i := range most {
 		mig, ret := h.GetMigDeviceHandleByIndex(i)
-		if ret == nvml.ERROR_NOT_FOUND {
-			continue // indices have gaps
+		switch ret {
+		case nvml.SUCCESS:
+			processes = append(processes, nvmlInstance(mig, d)...)
+		case nvml.ERROR_NOT_FOUND: // indices have gaps
+		default:
+			d.trouble(nvmlError("nvmlDeviceGetMigDeviceHandleByIndex", ret))
 		}
-		if ret != nvml.SUCCESS {
-			problem = joinProblems(problem, nvmlError("nvmlDeviceGetMigDeviceHandleByIndex", ret).Error())
-			continue
-		}
-		in := Instance{}
-		in.UUID, _ = mig.GetUUID()
-		in.GPUInstance, _ = mig.GetGpuInstanceId()
-		in.ComputeInstance, _ = mig.GetComputeInstanceId()
-		in.Memory, _ = nvmlMemory(mig)
-		if name, ret := mig.GetName(); ret == nvml.SUCCESS {
-			in.Profile = profileOf(name)
-		}
-		d.Instances = append(d.Instances, in)
-		more, wrong := nvmlProcesses(mig)
-		for k := range more {
-			more[k].GPUInstance, more[k].ComputeInstance = &in.GPUInstance, &in.ComputeInstance
-		}
-		processes = append(processes, more...)
-		problem = joinProblems(problem, wrong)
 	}
-	return processes, problem
+	return processes
+}
+
+func nvmlInstance(mig nvml.Device, d *Device) []Process {
+	var in Instance
+	in.UUID, _ = mig.GetUUID()
+	in.GPUInstance, _ = mig.GetGpuInstanceId()
+	in.ComputeInstance, _ = mig.GetComputeInstanceId()
+	if memory, ret := nvmlMemory(mig); ret == nvml.SUCCESS {
+		var err error
+		in.Memory, err = checked(memory)
+		d.trouble(err)
+	}
+	if name, ret := mig.GetName(); ret == nvml.SUCCESS {
+		in.Profile = profileOf(name)
+	}
+	d.Instances = append(d.Instances, in)
+	processes := nvmlProcesses(mig, d)
+	for i := range processes {
+		processes[i].GPUInstance, processes[i].ComputeInstance = &in.GPUInstance, &in.ComputeInstance
+	}
+	return processes
 }
 
 // notAvailable is what stands for no value, in 64 and in 32 bits.
@@ -257,20 +280,20 @@ const (
 )
 
 // nvmlProcesses reads both lists. A device that has no graphics does not support the second.
-func nvmlProcesses(h nvml.Device) (all []Process, problem string) {
+func nvmlProcesses(h nvml.Device, d *Device) (all []Process) {
 	for _, list := range []struct {
 		use  string
 		call func() ([]nvml.ProcessInfo, nvml.Return)
 	}{{useCompute, h.GetComputeRunningProcesses}, {useGraphics, h.GetGraphicsRunningProcesses}} {
 		infos, ret := list.call()
 		if ret != nvml.SUCCESS && ret != nvml.ERROR_NOT_SUPPORTED {
-			problem = joinProblems(problem, nvmlError("list of "+list.use+" processes", ret).Error())
+			d.trouble(nvmlError("list of "+list.use+" processes", ret))
 		}
 		for _, info := range infos {
 			all = append(all, nvmlProcess(info, list.use))
 		}
 	}
-	return all, problem
+	return all
 }
 
 func nvmlProcess(info nvml.ProcessInfo, use string) Process {

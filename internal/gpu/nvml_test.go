@@ -146,29 +146,43 @@ func TestNVMLUnified(t *testing.T) {
 	}
 }
 
-// TestNVMLStuck: one device that hangs leaves the other readable.
+// TestNVMLStuck: one device that hangs leaves the other readable, and stays on the list as
+// who it is.
 func TestNVMLStuck(t *testing.T) {
-	release := make(chan bool)
+	release, hangs := make(chan bool), false
 	defer close(release)
-	hung := mockDevice("GPU-hung")
-	hung.GetUUIDFunc = func() (string, nvml.Return) { <-release; return "", nvml.SUCCESS }
+	hung := mockDevice("GPU-2")
+	hung.GetMemoryInfo_v2Func = func() (nvml.Memory_v2, nvml.Return) {
+		if hangs {
+			<-release
+		}
+		return nvml.Memory_v2{Total: 1, Free: 1}, nvml.SUCCESS
+	}
 	m := bare()
 	clock := m.Clock.(*handClock)
 	p, err := openLibrary(mockLibrary(mockDevice("GPU-1"), hung), m)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r, err := p.Read(t.Context()); err != nil || r.Devices[1].Problem != "" {
+		t.Fatalf("%v, %+v", err, r.Devices)
+	}
+	for range 2 { // each device's timer was set and stopped
+		<-clock.set
+		<-clock.unset
+	}
+	hangs = true
 	got := readLater(t.Context(), p)
 	<-clock.set
 	<-clock.set
 	<-clock.unset // the healthy one is done
 	clock.advance(deviceDeadline)
 	a := <-got
-	if a.err != nil || len(a.reading.Devices) != 2 {
+	if a.err != nil || len(a.reading.Devices) != 2 || a.reading.Devices[0].Problem != "" {
 		t.Fatalf("%v, %+v", a.err, a.reading.Devices)
 	}
-	if a.reading.Devices[0].UUID != "GPU-1" || a.reading.Devices[0].Problem != "" || !strings.Contains(a.reading.Devices[1].Problem, "GPU 1 has not answered for 2.00 s") {
-		t.Errorf("got %+v", a.reading.Devices)
+	if d := a.reading.Devices[1]; d.UUID != "GPU-2" || d.Name != "NVIDIA H100" || d.Memory != nil || d.Problem != "GPU 1 has not answered for 2.00 s" {
+		t.Errorf("got %+v", d)
 	}
 }
 

@@ -69,17 +69,10 @@ func shareMemory(d *Device, m Machine) {
 	}
 	memory, err := unifiedMemory(m.Root)
 	if err != nil {
-		d.Problem = joinProblems(d.Problem, err.Error())
+		d.trouble(err)
 		return
 	}
 	d.Memory = memory
-}
-
-func joinProblems(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }
 
 // The part of the XML that is read. Drivers since 450 write it so; what an older or newer
@@ -161,14 +154,12 @@ func parseSMI(raw []byte) (Reading, error) {
 	}
 	r := Reading{Driver: told(log.Driver), CUDA: told(log.CUDA)}
 	for i, g := range log.GPUs {
-		d, err := g.device(i)
-		if err != nil {
-			return Reading{}, fmt.Errorf("GPU %d: %w", i, err)
+		if len(r.Processes)+len(g.Processes) > maxProcesses {
+			return Reading{}, fmt.Errorf("more than %d processes are more than a machine can have", maxProcesses)
 		}
+		d, processes := g.device(i)
 		r.Devices = append(r.Devices, d)
-		if err := g.addProcesses(&r, d.UUID); err != nil {
-			return Reading{}, fmt.Errorf("GPU %d: %w", i, err)
-		}
+		r.Processes = append(r.Processes, processes...)
 	}
 	if len(r.Devices) == 0 {
 		return Reading{}, errors.New("no devices were found")
@@ -176,7 +167,9 @@ func parseSMI(raw []byte) (Reading, error) {
 	return r, r.check()
 }
 
-func (g *smiGPU) device(index int) (Device, error) {
+// device reads what there is. A device that is lost or ill has words where its numbers
+// should be: they become its problem, and the other devices stay readable.
+func (g *smiGPU) device(index int) (Device, []Process) {
 	d := Device{
 		Index:       index,
 		UUID:        told(g.UUID),
@@ -190,54 +183,56 @@ func (g *smiGPU) device(index int) (Device, error) {
 		ComputeMode: smiComputeMode(g.ComputeMode),
 	}
 	d.ECC.Corrected, d.ECC.Uncorrected = g.Errors.sums()
+	if d.UUID == "" {
+		d.UUID = unknownUUID(index)
+		d.trouble(errors.New("nvidia-smi tells no UUID"))
+	}
 	var err error
 	d.Memory, err = g.Memory.memory()
+	d.trouble(err)
 	switch {
-	case err != nil:
-		return d, err
 	case g.Virtual == "VGPU":
 		d.Kind = KindVGPU
-	case d.Memory == nil && !d.MIG && g.Addressing == "ATS":
+	case d.Memory == nil && err == nil && !d.MIG && g.sharesMemory():
 		d.Kind = KindUnified
-	}
-	if d.UUID == "" {
-		return d, errors.New("it has no UUID")
 	}
 	for _, in := range g.Instances {
 		instance, err := in.instance()
-		if err != nil {
-			return d, fmt.Errorf("MIG device %d: %w", len(d.Instances), err)
+		d.trouble(err)
+		if err == nil {
+			d.Instances = append(d.Instances, instance)
 		}
-		d.Instances = append(d.Instances, instance)
 	}
-	return d, nil
+	return d, g.processes(&d)
+}
+
+// sharesMemory recognises devices that use the processor's memory: GB10 and the like by
+// how they address it, Jetsons by their driver, which is in the name.
+func (g *smiGPU) sharesMemory() bool {
+	return g.Addressing == "ATS" || strings.Contains(g.Name, "(nvgpu)")
 }
 
 func (in *smiMIG) instance() (Instance, error) {
 	gi, ci := smiInt(in.GPUInstance), smiInt(in.ComputeInstance)
 	if gi == nil || ci == nil {
-		return Instance{}, fmt.Errorf("%.20q and %.20q are no numbers of instances", in.GPUInstance, in.ComputeInstance)
+		return Instance{}, fmt.Errorf("%.20q and %.20q are no numbers of MIG instances", in.GPUInstance, in.ComputeInstance)
 	}
 	memory, err := in.Memory.memory()
 	return Instance{UUID: told(in.UUID), GPUInstance: *gi, ComputeInstance: *ci, Memory: memory}, err
 }
 
-func (g *smiGPU) addProcesses(r *Reading, uuid string) error {
-	if len(r.Processes)+len(g.Processes) > maxProcesses {
-		return fmt.Errorf("%d processes are more than a machine can have", len(g.Processes))
-	}
+func (g *smiGPU) processes(d *Device) (all []Process) {
 	for _, p := range g.Processes {
 		pid, err := strconv.Atoi(strings.TrimSpace(p.PID))
 		if err != nil || pid <= 0 {
-			return fmt.Errorf("%.20q is not the number of a process", p.PID)
+			d.trouble(fmt.Errorf("%.20q is not the number of a process", p.PID))
+			continue
 		}
 		used, err := smiBytes(p.Memory)
-		if err != nil {
-			return err
-		}
-		r.Processes = append(r.Processes, Process{
+		d.trouble(err)
+		all = append(all, Process{
 			PID:             pid,
-			DeviceUUID:      uuid,
+			DeviceUUID:      d.UUID,
 			GPUInstance:     smiInt(p.GPUInstance),
 			ComputeInstance: smiInt(p.ComputeInstance),
 			UsedBytes:       used,
@@ -245,7 +240,7 @@ func (g *smiGPU) addProcesses(r *Reading, uuid string) error {
 			Name:            programName(p.Name),
 		})
 	}
-	return nil
+	return all
 }
 
 // memory reads the amounts; nil where the driver does not tell them.
@@ -262,8 +257,7 @@ func (s *smiMemory) memory() (*Memory, error) {
 	if total == nil || used == nil || free == nil {
 		return nil, nil
 	}
-	m := &Memory{TotalBytes: *total, UsedBytes: *used, FreeBytes: *free, ReservedBytes: amounts[3]}
-	return m, m.check()
+	return checked(&Memory{TotalBytes: *total, UsedBytes: *used, FreeBytes: *free, ReservedBytes: amounts[3]})
 }
 
 // sums adds the counters up. One that is not told makes no sum.

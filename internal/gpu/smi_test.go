@@ -87,21 +87,40 @@ func TestSMIRepartitioned(t *testing.T) {
 func TestSMIBad(t *testing.T) {
 	good := smiH200(t)
 	for name, tt := range map[string]struct{ text, want string }{
-		"nothing":      {"", "EOF"},
-		"no XML":       {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "expected the XML"},
-		"other XML":    {"<html></html>", "expected element type <nvidia_smi_log>"},
-		"no GPU":       {"<nvidia_smi_log></nvidia_smi_log>", "no devices were found"},
-		"breaks off":   {good[:len(good)/2], "EOF"},
-		"unit":         {strings.Replace(good, "71512 MiB", "71512 MoB", 1), `"MoB" is no unit`},
-		"more than is": {strings.Replace(good, "71512 MiB", "9971512 MiB", 1), "a part has"},
-		"PID":          {strings.Replace(good, "41207", "-4", 1), `"-4" is not the number of a process`},
-		"UUID":         {strings.ReplaceAll(good, "GPU-6f1c2a3b-1111-4222-8333-444455556666", ""), "GPU 0: it has no UUID"},
-		"UUID twice":   {strings.ReplaceAll(good, "7777", "6666"), "is there twice"},
-		"MIG":          {strings.Replace(testFile(t, "mig.xml"), "<gpu_instance_id>1<", "<gpu_instance_id>x<", 1), "MIG device 0"},
+		"nothing":    {"", "EOF"},
+		"no XML":     {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", "expected the XML"},
+		"other XML":  {"<html></html>", "expected element type <nvidia_smi_log>"},
+		"no GPU":     {"<nvidia_smi_log></nvidia_smi_log>", "no devices were found"},
+		"breaks off": {good[:len(good)/2], "EOF"},
+		"UUID twice": {strings.ReplaceAll(good, "7777", "6666"), "is there twice"},
+		"many GPUs":  {"<nvidia_smi_log>" + strings.Repeat("<gpu></gpu>", maxDevices+1) + "</nvidia_smi_log>", "1025 GPUs are more than"},
 	} {
 		if r, err := parseSMI([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %+v, %v, want %q", name, r, err, tt.want)
 		}
+	}
+}
+
+// TestSMITrouble: what is wrong with one device is its problem, and no other's.
+func TestSMITrouble(t *testing.T) {
+	good := smiH200(t)
+	for name, tt := range map[string]struct{ old, new, want string }{
+		"lost":         {"<total>143771 MiB</total>", "<total>GPU is lost</total>", "is not an amount of memory"},
+		"unit":         {"71512 MiB", "71512 MoB", `"MoB" is no unit`},
+		"more than is": {"71512 MiB", "9971512 MiB", "a part has"},
+		"no sum":       {"71512 MiB", "1512 MiB", "add up to"},
+		"PID":          {"41207", "-4", `"-4" is not the number of a process`},
+		"its memory":   {"71010 MiB", "ERR!", "is not an amount of memory"},
+		"UUID":         {"GPU-6f1c2a3b-1111-4222-8333-444455556666", "N/A", "nvidia-smi tells no UUID"},
+	} {
+		r, err := parseSMI([]byte(strings.Replace(good, tt.old, tt.new, 1)))
+		if err != nil || len(r.Devices) != 2 || !strings.Contains(r.Devices[0].Problem, tt.want) || r.Devices[1].Problem != "" || r.Devices[1].Memory == nil {
+			t.Errorf("%s: %v, %+v", name, err, r.Devices)
+		}
+	}
+	r, err := parseSMI([]byte(strings.Replace(testFile(t, "mig.xml"), "<gpu_instance_id>1<", "<gpu_instance_id>x<", 1)))
+	if err != nil || len(r.Devices[0].Instances) != 1 || !strings.Contains(r.Devices[0].Problem, "no numbers of MIG instances") {
+		t.Errorf("MIG: %v, %+v", err, r.Devices)
 	}
 }
 
