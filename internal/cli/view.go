@@ -102,6 +102,9 @@ func newViewing(app *App, f *viewFlags, sized bool) (*view, error) {
 }
 
 func (v *view) run(ctx context.Context, args []string) error {
+	if err := checkTarget(v.f.export); err != nil {
+		return err
+	}
 	files, err := v.files(ctx, args)
 	if err != nil {
 		return err

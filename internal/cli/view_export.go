@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -35,9 +38,50 @@ func (v *view) export(ctx context.Context, server *viewer.Server, files int) err
 	return nil
 }
 
+// pageHead is how much of a file tells whether it is a page of this program.
+const pageHead = 1 << 10
+
+// checkTarget tells, before minutes are spent on reading, why the page cannot go to a file.
+// What is there already is replaced only if it is such a page itself, or empty: in
+// --export *.pickle the shell puts a recording in the page's place.
+func checkTarget(name string) error {
+	if name == "" || name == "-" {
+		return nil
+	}
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = os.Stat(filepath.Dir(name))
+	case err != nil || !info.Mode().IsRegular(): // what writes to it says more
+	default:
+		err = checkReplaced(name)
+	}
+	if err != nil {
+		return fileError(name, err)
+	}
+	return nil
+}
+
+// checkReplaced tells why a file must not be replaced by a page.
+func checkReplaced(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	head, err := io.ReadAll(io.LimitReader(file, pageHead))
+	if err == nil && len(head) > 0 && !viewer.IsExported(head) {
+		err = withHint(errors.New("there is a file of another kind, which --export does not replace"), "give the page another name, as --export page.html")
+	}
+	return err
+}
+
 // writeWhole writes a file whole or not at all: under another name beside it first. An
 // older file keeps its permissions.
 func writeWhole(name string, content []byte) (err error) {
+	if target, linkErr := filepath.EvalSymlinks(name); linkErr == nil {
+		name = target // a link stays one
+	}
 	mode := os.FileMode(0o644)
 	if info, statErr := os.Stat(name); statErr == nil {
 		if !info.Mode().IsRegular() { // a device or a pipe cannot be replaced by a file

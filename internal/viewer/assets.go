@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -123,7 +122,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 		tag := strconv.Quote(s.assets.hash)
 		h.Set("Cache-Control", private)
 		h.Set("ETag", tag)
-		if slices.Contains(strings.Split(r.Header.Get("If-None-Match"), ", "), tag) {
+		if hasTag(r.Header.Get("If-None-Match"), tag) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -135,4 +134,15 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.Write(body)
+}
+
+// hasTag tells whether a list of tags has one, which may be marked as weak by what passed it
+// on.
+func hasTag(list, tag string) bool {
+	for one := range strings.SplitSeq(list, ",") {
+		if strings.TrimPrefix(strings.TrimSpace(one), "W/") == tag {
+			return true
+		}
+	}
+	return false
 }

@@ -27,6 +27,12 @@ const headTag = "<head>"
 // exportPolicy lets the page run the code that is in it, and fetch nothing from anywhere.
 const exportPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
 
+// exportHead is how the head of an exported page begins, and of no page that others write.
+const exportHead = headTag + `<meta http-equiv="Content-Security-Policy" content="`
+
+// IsExported tells from the beginning of a file whether it is an exported page.
+func IsExported(head []byte) bool { return bytes.Contains(head, []byte(exportHead)) }
+
 // exportForm is the version of the form that the answers have in the page.
 const exportForm = 1
 
@@ -97,7 +103,7 @@ func (s *Server) Export(ctx context.Context, opt ExportOptions) (*Exported, erro
 		return nil, err
 	}
 	out := new(bytes.Buffer)
-	fmt.Fprintf(out, `%s%s<meta http-equiv="Content-Security-Policy" content="%s">`, start, headTag, exportPolicy)
+	fmt.Fprintf(out, `%s%s%s">`, start, exportHead, exportPolicy)
 	out.Write(before)
 	if err := e.write(out); err != nil {
 		return nil, err

@@ -69,6 +69,37 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// TestHeaders: what a client may say about the form of an answer.
+func TestHeaders(t *testing.T) {
+	s := serve(t, small)
+	tag := ask(s, "/app.js", nil).header.Get("ETag")
+	tests := []struct {
+		name, value string
+		packed      bool
+		status      int
+	}{
+		{"Accept-Encoding", "gzip", true, 200},
+		{"Accept-Encoding", "br, GZIP;q=0.5", true, 200},
+		{"Accept-Encoding", "gzip;q=0", false, 200},
+		{"Accept-Encoding", "gzip; q=0.000, br", false, 200},
+		{"Accept-Encoding", "x-gzip-2", false, 200},
+		{"Accept-Encoding", "", false, 200},
+		{"If-None-Match", tag, false, 304},
+		{"If-None-Match", "W/" + tag, false, 304},
+		{"If-None-Match", `"a","b",` + tag, false, 304},
+		{"If-None-Match", `"a"`, false, 200},
+		{"Range", "bytes=0-3", false, 200}, // a server may send all
+	}
+	for _, tt := range tests {
+		t.Run(tt.name+": "+tt.value, func(t *testing.T) {
+			r := ask(s, "/app.js", func(r *http.Request) { r.Header.Set(tt.name, tt.value) })
+			if packed := r.header.Get("Content-Encoding") == "gzip"; r.status != tt.status || packed != tt.packed {
+				t.Errorf("status %d, packed %t", r.status, packed)
+			}
+		})
+	}
+}
+
 // checkError checks the form of an error.
 func checkError(t *testing.T, r reply) {
 	t.Helper()
@@ -145,6 +176,8 @@ func TestMalformed(t *testing.T) {
 		{dev + "/tile/map-category-0-0-0/0/0", 400},
 		{dev + "/tile/segments--1-0/0/0", 400},
 		{dev + "/tile/counters/0/0?x", 400},
+		{dev + "/tile/counters-site/0/0", 404},
+		{dev + "/tile/counters-/0/0", 404},
 	}
 	for _, tt := range tests {
 		t.Run(tt.target, func(t *testing.T) {

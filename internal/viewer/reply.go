@@ -79,8 +79,19 @@ func send(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.Write(body) // where the client has gone, nobody is left to be told
 }
 
+// takesGzip tells whether the client named gzip among what it understands, and not with a
+// weight of 0, which says that it does not.
 func takesGzip(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+	for one := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, weight, _ := strings.Cut(one, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		_, q, given := strings.Cut(weight, "=")
+		n, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+		return !given || err != nil || n > 0
+	}
+	return false
 }
 
 // errorJSON is an error for the client.

@@ -173,7 +173,7 @@ func (s *session) device(id string, dev int) (*Device, error) {
 	case !ok:
 		return nil, statusErrorf(404, "no recording %.64q; 'session' lists those there are", id)
 	case dev >= len(r.devices):
-		return nil, statusErrorf(404, "%s has %d devices, counted from 0; no device %d", r.file.Name, len(r.devices), dev)
+		return nil, statusErrorf(404, "no device %d of %s; the last is %d", dev, r.file.Name, len(r.devices)-1)
 	}
 	return r.devices[dev], nil
 }

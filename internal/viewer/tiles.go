@@ -48,7 +48,7 @@ func answerTile(d *Device, q *query) (any, error) {
 		return nil, q.err
 	}
 	i := q.partNumber("i", max(int(tileCount(int64(d.Events()), level))-1, 0))
-	kind, rest, _ := strings.Cut(q.part("kind"), "-")
+	kind, rest, more := strings.Cut(q.part("kind"), "-")
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -56,7 +56,9 @@ func answerTile(d *Device, q *query) (any, error) {
 	tile, ok := []byte(nil), false
 	switch kind {
 	case "counters":
-		tile, ok = d.LOD.CountersTile(x, false)
+		if !more {
+			tile, ok = d.LOD.CountersTile(x, false)
+		}
 	case "bands":
 		tile, ok = d.bandsTile(rest, x)
 	case "packed":
