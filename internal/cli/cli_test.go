@@ -246,7 +246,7 @@ func TestCommands(t *testing.T) {
 		if cmd.Long == "" {
 			t.Errorf("%s has no long text", name)
 		}
-		if cmd.HasParent() && cmd.GroupID == "" {
+		if cmd.Parent() == cmd.Root() && cmd.GroupID == "" {
 			t.Errorf("%s is in no group", name)
 		}
 		if cmd.Args == nil {
@@ -260,16 +260,22 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// visitCommands is false when yield has had enough.
+func visitCommands(cmd *cobra.Command, yield func(*cobra.Command) bool) bool {
+	if !yield(cmd) {
+		return false
+	}
+	for _, c := range cmd.Commands() {
+		if manpage.HasPage(c) && !visitCommands(c, yield) {
+			return false
+		}
+	}
+	return true
+}
+
 // commands yields root and all below it that have a manual page.
 func commands(root *cobra.Command) func(func(*cobra.Command) bool) {
 	return func(yield func(*cobra.Command) bool) {
-		if !yield(root) {
-			return
-		}
-		for _, c := range root.Commands() {
-			if manpage.HasPage(c) && !yield(c) {
-				return
-			}
-		}
+		visitCommands(root, yield)
 	}
 }

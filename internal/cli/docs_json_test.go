@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/ledger"
 	"github.com/ullage-dev/ullage/internal/report"
 )
 
@@ -26,14 +28,16 @@ func TestJSONPage(t *testing.T) {
 	}
 	page := parseJSONPage(string(text))
 	for section, value := range map[string]any{
-		"Errors":  errorObject{},
-		"version": versionInfo{},
-		"rules":   report.RulesJSON{},
-		"snap":    snapJSON{},
-		"top":     gpu.Reading{},
-		"explain": report.ExplainJSON{},
-		"tune":    report.TuneJSON{},
-		"fit":     report.FitJSON{},
+		"Errors":        errorObject{},
+		"version":       versionInfo{},
+		"rules":         report.RulesJSON{},
+		"snap":          snapJSON{},
+		"ledger check":  ledgerCheckJSON{},
+		"ledger export": ledger.Exported{},
+		"top":           gpu.Reading{},
+		"explain":       report.ExplainJSON{},
+		"tune":          report.TuneJSON{},
+		"fit":           report.FitJSON{},
 	} {
 		want := make(map[string][]string)
 		describe(reflect.TypeOf(value), "", nil, want)
@@ -84,6 +88,9 @@ func elem(typ reflect.Type) reflect.Type {
 }
 
 func jsonType(typ reflect.Type) string {
+	if typ == reflect.TypeFor[json.RawMessage]() {
+		return "object" // whose fields are described elsewhere
+	}
 	if typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return "string"
 	}

@@ -90,7 +90,10 @@ func (b *Book) admit(r Request) (Request, error) {
 	if err := b.applyLimits(&r); err != nil {
 		return r, err
 	}
-	if n := b.suitable(&r); n < r.Devices {
+	switch n := b.suitable(&r); {
+	case n == 0:
+		return r, refusal(CodeNever, "no device here could hold it")
+	case n < r.Devices:
 		return r, refusal(CodeNever, fmt.Sprintf("%d of the devices here could hold it, and it needs %d", n, r.Devices))
 	}
 	for _, who := range r.parties() {

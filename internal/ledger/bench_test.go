@@ -27,7 +27,9 @@ func benchmarkGrant(b *testing.B, clients int) {
 	for _, decide := range []Decide{
 		func(book *lease.Book) ([]lease.Event, error) { return book.SetDevices(1, "root", devices, nil) },
 		func(book *lease.Book) ([]lease.Event, error) { return book.SetForeign(1, "A", 0) },
-		func(book *lease.Book) ([]lease.Event, error) { return book.SetPolicy(1, "root", lease.Policy{KeepMS: 1}) },
+		func(book *lease.Book) ([]lease.Event, error) {
+			return book.SetPolicy(1, "root", lease.Policy{KeepMS: 1})
+		},
 	} {
 		if _, err := l.Do(b.Context(), decide); err != nil {
 			b.Fatal(err)

@@ -13,12 +13,12 @@ import (
 
 // Report is what Check found.
 type Report struct {
-	Schema  int      `json:"schema"`
-	Events  int64    `json:"events"`
-	Leases  int64    `json:"leases"`  // that there ever were
-	Held    int      `json:"held"`    // that hold memory now
-	Waiting int      `json:"waiting"` // that wait now
-	Faults  []string `json:"faults"`
+	Schema  int
+	Events  int64
+	Leases  int64 // that there ever were
+	Held    int   // that hold memory now
+	Waiting int   // that wait now
+	Faults  []string
 }
 
 // maxFaults bounds what is said of a ledger that is badly damaged.
