@@ -178,6 +178,7 @@ func TestFrames(t *testing.T) {
 		{"h200x2_confirm_80x24", "h200x2", plainLook, 80, 24, []string{"/", "alice", "enter", "x"}},
 		{"h100x8_80x24", "h100x8", plainLook, 80, 24, nil},
 		{"h100-mig_80x24", "h100-mig", plainLook, 80, 24, nil},
+		{"h100-mig_device_80x24", "h100-mig", plainLook, 80, 24, []string{"tab", "enter"}},
 		{"t4-vgpu_80x24", "t4-vgpu", plainLook, 80, 24, nil},
 		{"orin_80x24", "orin", plainLook, 80, 24, nil},
 	} {
@@ -237,6 +238,23 @@ func TestNeverRead(t *testing.T) {
 	d.pass(1)
 	d.keys("down", "enter", "x", "tab", "enter", "esc", "s")
 	d.has("no reading yet", "the driver is gone")
+}
+
+// TestTroubles: what is wrong with a device stands below it, on all pages.
+func TestTroubles(t *testing.T) {
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.pass(1)
+	errors := int64(2)
+	d.m.reading.Devices[1].Problem = "GPU 1 has not answered for 2.00 s"
+	d.m.reading.Devices[1].Memory = nil
+	d.m.reading.Devices[0].ECC.Uncorrected = &errors
+	d.has("! 2 uncorrected errors of its memory", "! GPU 1 has not answered for 2.00 s")
+	d.keys("tab", "down", "enter")
+	d.has("has not answered")
+	var b strings.Builder
+	if err := Print(&b, plainLook, d.m.reading); err != nil || !strings.Contains(b.String(), "\nGPU 0: 2 uncorrected errors") || !strings.Contains(b.String(), "\nGPU 1: GPU 1 has not") {
+		t.Errorf("%v\n%s", err, &b)
+	}
 }
 
 // pids are the processes on the list, from the top.

@@ -215,8 +215,8 @@ func (m *model) deviceLines(d gpu.Device) []string {
 	for _, in := range d.Instances {
 		lines = append(lines, m.memoryLine("    "+instanceName(in), "", term.Plain, in.Memory, instanceShares(&m.reading, &d, in), ""))
 	}
-	if d.Problem != "" {
-		lines = append(lines, m.line(span{"    ! " + d.Problem, term.Red}))
+	for _, trouble := range troubles(d) {
+		lines = append(lines, m.line(span{"    ! " + trouble, term.Red}))
 	}
 	return lines
 }

@@ -53,8 +53,8 @@ func printDevices(w io.Writer, look term.Look, r *gpu.Reading) error {
 		return err
 	}
 	for _, d := range r.Devices {
-		if d.Problem != "" {
-			if _, err := fmt.Fprintf(w, "GPU %d: %s\n", d.Index, term.Clean(d.Problem)); err != nil {
+		for _, trouble := range troubles(d) {
+			if _, err := fmt.Fprintf(w, "GPU %d: %s\n", d.Index, term.Clean(trouble)); err != nil {
 				return err
 			}
 		}

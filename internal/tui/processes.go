@@ -171,8 +171,15 @@ func (m *model) deviceDetail(d gpu.Device, room int) []string {
 		[2]string{"persistence", orUnknown(d.Persistence)},
 		[2]string{"compute mode", orUnknown(d.ComputeMode)},
 	)
-	if d.Problem != "" {
-		facts = append(facts, [2]string{"problem", d.Problem})
+	for _, in := range d.Instances {
+		text := fmt.Sprintf("%s, GPU instance %d, compute instance %d", orUnknown(in.UUID), in.GPUInstance, in.ComputeInstance)
+		if in.Memory != nil {
+			text += ", " + pairText(in.Memory.UsedBytes, in.Memory.TotalBytes)
+		}
+		facts = append(facts, [2]string{"MIG " + instanceName(in), text})
+	}
+	for _, trouble := range troubles(d) {
+		facts = append(facts, [2]string{"trouble", trouble})
 	}
 	return m.detail(facts, deviceKey(d.UUID), top(&d), room)
 }

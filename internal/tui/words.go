@@ -94,6 +94,18 @@ func orUnknown(text string) string {
 	return text
 }
 
+// troubles are what is wrong with a device, a sentence each.
+func troubles(d gpu.Device) []string {
+	var all []string
+	if d.Problem != "" {
+		all = append(all, d.Problem)
+	}
+	if n := d.ECC.Uncorrected; n != nil && *n > 0 {
+		all = append(all, units.FormatPlural(int(*n), "uncorrected error", "uncorrected errors")+" of its memory since the driver was loaded")
+	}
+	return all
+}
+
 // pairText is a part and the whole of it, with one unit where both have the same:
 // "92.80 / 140.40 GiB".
 func pairText(part, whole int64) string {
