@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -124,7 +123,7 @@ func (l *library) lane(index int) *lane[deviceReading] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lanes[index] == nil {
-		l.lanes[index] = &lane[deviceReading]{what: "GPU " + strconv.Itoa(index), limit: deviceDeadline, clock: l.m.Clock}
+		l.lanes[index] = &lane[deviceReading]{what: "NVML", limit: deviceDeadline, clock: l.m.Clock}
 	}
 	return l.lanes[index]
 }

@@ -181,7 +181,7 @@ func TestNVMLStuck(t *testing.T) {
 	if a.err != nil || len(a.reading.Devices) != 2 || a.reading.Devices[0].Problem != "" {
 		t.Fatalf("%v, %+v", a.err, a.reading.Devices)
 	}
-	if d := a.reading.Devices[1]; d.UUID != "GPU-2" || d.Name != "NVIDIA H100" || d.Memory != nil || d.Problem != "GPU 1 has not answered for 2.00 s" {
+	if d := a.reading.Devices[1]; d.UUID != "GPU-2" || d.Name != "NVIDIA H100" || d.Memory != nil || d.Problem != "NVML has not answered for 2.00 s" {
 		t.Errorf("got %+v", d)
 	}
 }

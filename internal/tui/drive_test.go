@@ -245,14 +245,14 @@ func TestTroubles(t *testing.T) {
 	d := drive(t, "h200x2", plainLook, 80, 24)
 	d.pass(1)
 	errors := int64(2)
-	d.m.reading.Devices[1].Problem = "GPU 1 has not answered for 2.00 s"
+	d.m.reading.Devices[1].Problem = "NVML has not answered for 2.00 s"
 	d.m.reading.Devices[1].Memory = nil
 	d.m.reading.Devices[0].ECC.Uncorrected = &errors
-	d.has("! 2 uncorrected errors of its memory", "! GPU 1 has not answered for 2.00 s")
+	d.has("! 2 uncorrected errors of its memory", "! NVML has not answered for 2.00 s")
 	d.keys("tab", "down", "enter")
 	d.has("has not answered")
 	var b strings.Builder
-	if err := Print(&b, plainLook, d.m.reading); err != nil || !strings.Contains(b.String(), "\nGPU 0: 2 uncorrected errors") || !strings.Contains(b.String(), "\nGPU 1: GPU 1 has not") {
+	if err := Print(&b, plainLook, d.m.reading); err != nil || !strings.Contains(b.String(), "\nGPU 0: 2 uncorrected errors") || !strings.Contains(b.String(), "\nGPU 1: NVML has not") {
 		t.Errorf("%v\n%s", err, &b)
 	}
 }
