@@ -51,31 +51,34 @@ func (b *Book) Submit(atMS int64, r Request) (ID, []Event, error) {
 	t := b.turn(atMS, r.User)
 	r, err := b.admit(r)
 	if err != nil {
-		t.refuse(0, r, err)
-		return 0, t.events, errors.Join(t.err, err)
+		return t.refuse(0, r, err)
 	}
 	id := b.nextID
 	t.emit(&Submitted{id, r})
 	events, err := t.done()
 	if l := b.live[id]; err == nil && r.NoWait && l.State == Queued {
+		t.actor = r.User
 		t.emit(&Closed{id, NotNow})
-		events, err = t.events, t.err
+		events, err = t.done() // for those whom it stood before
 	}
 	return id, events, err
 }
 
-// refuse notes a refusal, with texts cut to what a ledger keeps. Where it is about a lease, id is
-// its id.
-func (t *turn) refuse(id ID, r Request, err error) {
+// refuse notes a refusal, with texts cut to what a ledger keeps, and returns it as Submit does. Where
+// it is about a lease, id is its id. Time has passed, so others may start.
+func (t *turn) refuse(id ID, r Request, err error) (ID, []Event, error) {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {
-		t.err = err
-		return
+		return 0, nil, err
 	}
 	for _, s := range []*string{&r.User, &r.Group, &r.Project, &r.Name, &r.Key, &r.Device, &r.Model, &r.Queue} {
 		*s = (*s)[:min(len(*s), maxText)]
 	}
 	t.emit(&Refused{id, r, refused.Code, refused.Why})
+	if events, fault := t.done(); fault != nil {
+		return 0, events, fault
+	}
+	return 0, t.events, err
 }
 
 // admit checks a request against what one may ask for, and against what there is.
@@ -170,8 +173,8 @@ func (b *Book) Extend(atMS int64, id ID, ttlMS int64, actor string) ([]Event, er
 	}
 	t := b.turn(atMS, actor)
 	if err := b.admitExtension(&l, t.atMS, ttlMS); err != nil {
-		t.refuse(id, l.Request, err)
-		return t.events, errors.Join(t.err, err)
+		_, events, err := t.refuse(id, l.Request, err)
+		return events, err
 	}
 	if l.ExpiresMS > 0 && t.atMS+ttlMS > l.ExpiresMS {
 		t.emit(&DeadlineSet{id, t.atMS + ttlMS, l.GraceMS, Extension})
