@@ -1,0 +1,273 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/term"
+)
+
+func TestFrames(t *testing.T) {
+	color, ascii := plainLook, plainLook
+	color.Color, ascii.Unicode = true, false
+	for _, tt := range []struct {
+		name, fake    string
+		look          term.Look
+		width, height int
+		keys          []string
+	}{
+		{"h200x2_80x24", "h200x2", plainLook, 80, 24, nil},
+		{"h200x2_200x50", "h200x2", plainLook, 200, 50, nil},
+		{"h200x2_80x24_color", "h200x2", color, 80, 24, nil},
+		{"h200x2_80x24_ascii", "h200x2", ascii, 80, 24, nil},
+		{"h200x2_40x10", "h200x2", plainLook, 40, 10, nil},
+		{"h200x2_process_80x24", "h200x2", plainLook, 80, 24, []string{"down", "enter"}},
+		{"h200x2_device_80x24", "h200x2", plainLook, 80, 24, []string{"tab", "down", "enter"}},
+		{"h200x2_device_200x50_color", "h200x2", color, 200, 50, []string{"tab", "enter"}},
+		{"h200x2_help_80x24", "h200x2", plainLook, 80, 24, []string{"?"}},
+		{"h200x2_confirm_80x24", "h200x2", plainLook, 80, 24, []string{"/", "alice", "enter", "x"}},
+		{"h100x8_80x24", "h100x8", plainLook, 80, 24, nil},
+		{"h100-mig_80x24", "h100-mig", plainLook, 80, 24, nil},
+		{"h100-mig_device_80x24", "h100-mig", plainLook, 80, 24, []string{"tab", "enter"}},
+		{"t4-vgpu_80x24", "t4-vgpu", plainLook, 80, 24, nil},
+		{"orin_80x24", "orin", plainLook, 80, 24, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := drive(t, tt.fake, tt.look, tt.width, tt.height)
+			d.pass(15)
+			d.keys(tt.keys...)
+			d.golden(tt.name)
+		})
+	}
+}
+
+// TestSizes: no window is too small, and none too large.
+func TestSizes(t *testing.T) {
+	for _, fake := range []string{"h200x2", "h100x8", "h100-mig", "orin"} {
+		d := drive(t, fake, plainLook, 80, 24)
+		for _, keys := range [][]string{nil, {"enter"}, {"esc", "tab", "enter"}, {"esc", "?"}} {
+			d.pass(2)
+			d.keys(keys...)
+			for _, size := range [][2]int{{0, 0}, {1, 1}, {10, 3}, {20, 60}, {79, 5}, {80, 24}, {300, 100}} {
+				d.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+			}
+			d.keys("esc")
+		}
+	}
+}
+
+// TestReadings: a reading is asked for an interval after the one before, and when one fails
+// the last stays, with what is wrong.
+func TestReadings(t *testing.T) {
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.has("reading the GPUs")
+	if msg := d.m.Init()(); reflect.TypeOf(msg) != reflect.TypeFor[readMsg]() {
+		t.Errorf("it begins with %T", msg)
+	}
+	d.pass(1)
+	d.has("12:00:00", "train.py")
+	d.clock.now = d.clock.now.Add(9 * time.Second)
+	d.err = &gpu.StuckError{What: "NVML", For: 5 * time.Second}
+	d.send(waitedMsg{})
+	d.has("NVML has not answered for 5.00 s; what is shown is of 12:00:00", "train.py")
+	d.err = nil
+	d.send(waitedMsg{})
+	d.has("12:00:10")
+	if strings.Contains(d.m.frame(), "has not answered") {
+		t.Error("the fault stays after it is gone")
+	}
+	if diff := cmp.Diff([]time.Duration{time.Second, time.Second, time.Second}, d.waits); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+}
+
+// TestNeverRead: a driver that hangs from the start is told, too.
+func TestNeverRead(t *testing.T) {
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.err = errors.New("the driver is gone")
+	d.pass(1)
+	d.keys("down", "enter", "x", "tab", "enter", "esc", "s")
+	d.has("no reading yet", "the driver is gone")
+}
+
+// TestTroubles: what is wrong with a device stands below it, on all pages.
+func TestTroubles(t *testing.T) {
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.pass(1)
+	errors := int64(2)
+	d.m.reading.Devices[1].Problem = "NVML has not answered for 2.00 s"
+	d.m.reading.Devices[1].Memory = nil
+	d.m.reading.Devices[0].ECC.Uncorrected = &errors
+	d.has("! 2 uncorrected errors of its memory", "! NVML has not answered for 2.00 s")
+	d.keys("tab", "down", "enter")
+	d.has("has not answered")
+	var b strings.Builder
+	if err := Print(&b, plainLook, d.m.reading); err != nil || !strings.Contains(b.String(), "\nGPU 0: 2 uncorrected errors") || !strings.Contains(b.String(), "\nGPU 1: NVML has not") {
+		t.Errorf("%v\n%s", err, &b)
+	}
+}
+
+// pids are the processes on the list, from the top.
+func (d *driver) pids() []int {
+	var pids []int
+	for _, r := range d.m.rows() {
+		pids = append(pids, r.process.PID)
+	}
+	return pids
+}
+
+func (d *driver) wantPIDs(what string, want ...int) {
+	d.t.Helper()
+	if diff := cmp.Diff(want, d.pids()); diff != "" {
+		d.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.pass(5) // then alice has grown by 19 GiB, dave a little
+	d.wantPIDs("by memory", 52011, 41207, 41533, 52877)
+	d.keys("r")
+	d.wantPIDs("the other way", 52877, 41533, 41207, 52011)
+	d.keys("s")
+	d.wantPIDs("by GPU", 41207, 41533, 52011, 52877)
+	d.keys("s")
+	d.wantPIDs("by user", 41207, 41533, 52011, 52877)
+	d.keys("s", "s")
+	d.has("sorted by growth")
+	d.wantPIDs("by growth", 41207, 52877, 41533, 52011)
+	d.keys("s")
+	d.wantPIDs("by memory again", 52011, 41207, 41533, 52877)
+}
+
+func TestFilter(t *testing.T) {
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.pass(1)
+	for filter, want := range map[string][]int{
+		"VLLM": {52011}, "alice": {41207}, "docker": {41533}, "gpu1": {52011, 52877}, "slurm 88": {41207}, "4153": {41533}, "nobody": nil,
+	} {
+		d.keys("/", filter)
+		d.has("filter: " + filter + "_")
+		d.keys("enter")
+		d.wantPIDs(filter, want...)
+		d.has(fmt.Sprintf("%d of 4 processes with %q", len(want), filter))
+		d.keys("esc")
+	}
+	d.keys("/", "q!x", "backspace", "backspace", "backspace", "backspace", "bob", "enter") // none of them a command
+	d.wantPIDs("bob", 41533)
+	d.keys("/", "zzz", "esc")
+	if len(d.pids()) != 4 {
+		t.Errorf("Esc leaves %v", d.pids())
+	}
+}
+
+// TestChosen: the process that is chosen stays so, wherever the order puts it; when it is
+// gone, the first is.
+func TestChosen(t *testing.T) {
+	d := drive(t, "h100x8", plainLook, 80, 24)
+	d.pass(1)
+	d.keys("s", "down", "down") // by GPU: the third
+	chosen := d.m.current().process.PID
+	d.keys("r")
+	if got := d.m.current().process.PID; got != chosen || d.m.index(d.m.rows()) != 197 {
+		t.Errorf("chosen %d, then %d", chosen, got)
+	}
+	d.has("> ", "60002")
+	d.keys("end")
+	if got := d.m.current().process.PID; got != 60000 {
+		t.Errorf("the last is %d", got)
+	}
+	d.keys("home", "pgdown", "pgup", "up")
+	if got := d.m.current().process.PID; got != 60724 {
+		t.Errorf("the first is %d", got)
+	}
+	d.m.reading.Processes = d.m.reading.Processes[:5]
+	if got := d.m.current().process.PID; got != 60004 {
+		t.Errorf("after it has ended, %d", got)
+	}
+}
+
+// TestEnd: a process is ended only if it is the user's own and the answer is y.
+func TestEnd(t *testing.T) {
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.pass(1)
+	d.keys("x") // carol's is the first
+	d.has("process 52011 belongs to carol: only they and root may end it")
+	d.keys("/", "alice", "enter", "x")
+	d.has("end process 41207 of alice with SIGTERM? y / n   (python train.py")
+	d.keys("n")
+	d.has("process 41207 goes on")
+	d.keys("x", "enter")
+	d.has("process 41207 goes on")
+	if len(d.ended) != 0 {
+		t.Fatalf("ended without a yes: %v", d.ended)
+	}
+	d.keys("x", "y")
+	d.has("process 41207 was asked to end (SIGTERM)")
+	if len(d.ended) != 1 || d.ended[0].PID != 41207 {
+		t.Errorf("ended %v", d.ended)
+	}
+	d.m.o.End = func(gpu.Process) error { return errors.New("process 41207 has ended already") }
+	d.keys("x", "y")
+	d.has("process 41207 has ended already")
+	d.m.o.UID = 0
+	d.keys("esc", "x")
+	d.has("end process 52011 of carol")
+	d.keys("n")
+	d.m.o.End = nil
+	d.keys("x")
+	d.has("not of this machine")
+	d.keys("tab", "x")
+	d.has("choose a process first")
+}
+
+// TestEndUnseen: a process that cannot be seen is nobody's to end.
+func TestEndUnseen(t *testing.T) {
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.m.o.UID = 0
+	d.pass(1)
+	d.m.reading.Processes[0].UID = nil
+	d.keys("/", "train", "enter", "x")
+	d.has("process 41207 cannot be seen from here")
+	if d.m.ending != nil {
+		t.Error("it asks all the same")
+	}
+}
+
+func TestQuit(t *testing.T) {
+	for _, key := range []tea.KeyPressMsg{{Code: 'q', Text: "q"}, {Code: 'c', Mod: tea.ModCtrl}} {
+		d := drive(t, "h200x2", plainLook, 80, 24)
+		d.pass(1)
+		if key.Mod != 0 {
+			d.keys("/", "x") // even while typing
+		}
+		_, cmd := d.m.Update(key)
+		if cmd == nil || cmd() != tea.Quit() || d.m.View().AltScreen {
+			t.Errorf("%v does not quit", key)
+		}
+	}
+}
+
+// TestBindings: each key is bound once, and says what it does.
+func TestBindings(t *testing.T) {
+	seen := map[string]bool{}
+	for _, b := range bindings() {
+		if b.what == "" || b.shown == "" || b.do == nil {
+			t.Errorf("%+v", b)
+		}
+		for _, key := range b.keys {
+			if seen[key] {
+				t.Errorf("%s is bound twice", key)
+			}
+			seen[key] = true
+		}
+	}
+}
