@@ -231,7 +231,7 @@ func (e *explainer) explainFile(ctx context.Context, f snapshot.File, texts bool
 // withInput opens a file and looks at what it is. Its recording, if it is one, is
 // replayed by ahead while it is being read.
 func (e *explainer) withInput(ctx context.Context, f snapshot.File, use func(*snapshot.Input, *timeline.Ahead) error) error {
-	file, size, err := e.app.open(f.Path, e.app.Stdin)
+	file, size, err := e.app.open(ctx, f.Path, e.app.Stdin)
 	if err != nil {
 		return err
 	}

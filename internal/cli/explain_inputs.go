@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -148,10 +149,14 @@ func (a *App) readsOnce(name string) bool {
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
-// open opens one input, and tells its size, 0 where that is unknown.
-func (a *App) open(name string, stdin io.Reader) (io.ReadCloser, int64, error) {
+// open opens one input, and tells its size, 0 where that is unknown. What waits for another
+// program, as a pipe does, is given up once ctx is cancelled.
+func (a *App) open(ctx context.Context, name string, stdin io.Reader) (io.ReadCloser, int64, error) {
 	if name == "-" {
 		return io.NopCloser(stdin), 0, nil
+	}
+	if a.readsOnce(name) {
+		return a.openPipe(ctx, name)
 	}
 	f, err := a.Files.Open(name)
 	if err != nil {
@@ -166,6 +171,32 @@ func (a *App) open(name string, stdin io.Reader) (io.ReadCloser, int64, error) {
 		return nil, 0, inputError(fileError(name, err))
 	}
 	return f, info.Size(), nil
+}
+
+// openPipe opens what has no size and may keep a reader waiting: a pipe's opening waits for
+// its writer, and each read for the writer's next words.
+func (a *App) openPipe(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+	type opened struct {
+		file fs.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		f, err := a.Files.Open(name)
+		done <- opened{f, err}
+	}()
+	select {
+	case o := <-done:
+		if o.err != nil {
+			return nil, 0, inputError(fileError(name, o.err))
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{interruptible(ctx, o.file), o.file}, 0, nil
+	case <-ctx.Done(): // the process ends next, and the waiting with it
+		return nil, 0, context.Cause(ctx)
+	}
 }
 
 // fileError says what is wrong with a file as every other error does, its name first:

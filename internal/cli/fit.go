@@ -87,7 +87,7 @@ func newFit(app *App) *cobra.Command {
 			if cmd.Flags().Changed("gpu-index") {
 				return usageErrorf("--gpu-index says which GPU --calibrate measures; fit itself needs none")
 			}
-			r, err := newFitter(app, &f, args, cmd.Flags().Changed)
+			r, err := newFitter(cmd.Context(), app, &f, args, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
@@ -141,7 +141,7 @@ type fitter struct {
 	users    int      // processes of the program that put something on the GPU, other than as ranks of a job
 }
 
-func newFitter(app *App, f *fitFlags, args []string, given func(flag string) bool) (*fitter, error) {
+func newFitter(ctx context.Context, app *App, f *fitFlags, args []string, given func(flag string) bool) (*fitter, error) {
 	r := &fitter{app: app, f: f, args: args, environ: app.Environ()}
 	switch {
 	case len(f.trace) == 0 && len(args) == 0:
@@ -153,7 +153,8 @@ func newFitter(app *App, f *fitFlags, args []string, given func(flag string) boo
 	case given("ranks") && f.ranks == 0:
 		return nil, usageErrorf("--ranks: 0 is not a number from 1 to %d", maxFitRanks)
 	}
-	for _, step := range []func() error{r.checkArgs, r.readCard, r.parseSizes, r.parseBudgets, r.parseTorch, r.parseRanks, r.parseSweep, r.parseRemedies} {
+	readCard := func() error { return r.readCard(ctx) }
+	for _, step := range []func() error{r.checkArgs, readCard, r.parseSizes, r.parseBudgets, r.parseTorch, r.parseRanks, r.parseSweep, r.parseRemedies} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -227,7 +228,7 @@ func (r *fitter) read(ctx context.Context) ([]*fit.Trace, error) {
 }
 
 func (r *fitter) readFile(ctx context.Context, name string) (*fit.Trace, error) {
-	file, _, err := r.app.open(name, r.app.Stdin)
+	file, _, err := r.app.open(ctx, name, r.app.Stdin)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,14 +38,14 @@ func checkOutFile(flag, name string) error {
 }
 
 // readCard finds the card, by name or in a file.
-func (r *fitter) readCard() (err error) {
+func (r *fitter) readCard(ctx context.Context) (err error) {
 	if r.profile, err = fit.FindProfile(r.f.gpu); err == nil {
 		return nil
 	}
 	if !strings.ContainsAny(r.f.gpu, `./\`) {
 		return usageErrorf("--gpu: %w", err)
 	}
-	file, _, err := r.app.open(r.f.gpu, r.app.Stdin)
+	file, _, err := r.app.open(ctx, r.f.gpu, r.app.Stdin)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (d *viewed) redacted(err error) error {
 
 func (d *viewed) readFile(ctx context.Context, note func(viewer.Stage, float64)) (*viewer.Read, error) {
 	a, f := d.v.app, d.file
-	file, size, err := a.open(f.Path, a.Stdin)
+	file, size, err := a.open(ctx, f.Path, a.Stdin)
 	if err != nil {
 		return nil, err
 	}
