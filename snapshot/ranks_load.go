@@ -148,6 +148,20 @@ func identifyFile(fsys fs.FS, p string) (Identity, error) {
 	return in.Identity, nil
 }
 
+// unreadable says in words that follow "is" why a file was passed over.
+func unreadable(err error) string {
+	var e *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "not readable"
+	case errors.Is(err, fs.ErrNotExist):
+		return "a link to nothing, or gone by now"
+	case errors.As(err, &e): // which names the file again
+		return "not readable: " + e.Err.Error()
+	}
+	return err.Error()
+}
+
 // SkippedNote tells in one line what was passed over: "3 files of text, 1 PyTorch checkpoint …".
 func SkippedNote(skipped []Skipped) string {
 	if len(skipped) == 0 {
@@ -158,10 +172,7 @@ func SkippedNote(skipped []Skipped) string {
 	for _, s := range skipped {
 		what := s.Identity.What
 		if s.Err != nil {
-			what = "not readable"
-			if !errors.Is(s.Err, fs.ErrPermission) {
-				what = s.Err.Error()
-			}
+			what = unreadable(s.Err)
 		}
 		if count[what]++; count[what] == 1 {
 			example[what] = path.Base(s.Path)

@@ -284,3 +284,19 @@ func TestFindFilesLocked(t *testing.T) {
 		t.Errorf("found %+v, %v", found, err)
 	}
 }
+
+// TestSkippedNoteOfErrors: why a file was passed over, in words that follow its name.
+func TestSkippedNoteOfErrors(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{&fs.PathError{Op: "stat", Path: "job/a.pickle", Err: fs.ErrNotExist}, `"a.pickle" is a link to nothing, or gone by now`},
+		{&fs.PathError{Op: "open", Path: "job/a.pickle", Err: fs.ErrPermission}, `"a.pickle" is not readable`},
+		{&fs.PathError{Op: "read", Path: "job/a.pickle", Err: errors.New("input/output error")}, `"a.pickle" is not readable: input/output error`},
+	} {
+		if got := SkippedNote([]Skipped{{Path: "job/a.pickle", Err: tt.err}}); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
+		}
+	}
+}
