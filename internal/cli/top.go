@@ -93,10 +93,15 @@ func (a *App) top(ctx context.Context, f topFlags) error {
 	return tui.Print(a.Stdout, a.OutLook(), r)
 }
 
-// machine is what probes read, with files as commands read them.
+// machine is what probes read, with files as commands read them: - is standard input.
 func (a *App) machine() gpu.Machine {
 	m := a.GPUs
-	m.Open = func(path string) (io.ReadCloser, error) { return a.Files.Open(path) }
+	m.Open = func(path string) (io.ReadCloser, error) {
+		if path == "-" {
+			return io.NopCloser(a.Stdin), nil
+		}
+		return a.Files.Open(path)
+	}
 	return m
 }
 

@@ -59,8 +59,12 @@ func TestTopReplay(t *testing.T) {
 	}
 	live.run(t, "top", "--once", "--probe", "fake:h100-mig")
 	played.run(t, "top", "--once", "--probe", "file:"+path)
-	if diff := cmp.Diff(live.stdout.String(), played.stdout.String()); diff != "" || played.stdout.Len() == 0 {
-		t.Errorf("%s (-live +played):\n%s", &played.stderr, diff)
+	piped := outside{stdin: recorded.stdout.String()}
+	piped.run(t, "top", "--once", "--probe", "file:-")
+	for _, o := range []*outside{&played, &piped} {
+		if diff := cmp.Diff(live.stdout.String(), o.stdout.String()); diff != "" || live.stdout.Len() == 0 {
+			t.Errorf("%s (-live +played):\n%s", &o.stderr, diff)
+		}
 	}
 }
 

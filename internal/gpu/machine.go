@@ -19,7 +19,7 @@ import (
 type Machine struct {
 	Root  fs.FS // the file system, from its root: proc, sys, etc
 	Open  func(path string) (io.ReadCloser, error)
-	Run   func(ctx context.Context, program string, args ...string) ([]byte, error) // and returns what it prints
+	Run   func(ctx context.Context, program string, args ...string) ([]byte, error) // and returns what it prints, also when it fails
 	User  func(uid int) string                                                      // the name of a user; empty where there is none
 	UID   int                                                                       // of the user who runs the program
 	NVML  func(Machine) (Probe, error)                                              // loads the library
@@ -107,14 +107,25 @@ func runProgram(ctx context.Context, program string, args ...string) ([]byte, er
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
-		// nvidia-smi explains its failures on standard output.
-		said := strings.Join(strings.Fields(stderr.kept.String()+" "+stdout.kept.String()), " ")
-		return nil, fmt.Errorf("%s: %w: %.300s", program, err, said)
+		return stdout.kept.Bytes(), fmt.Errorf("%s: %w%s", program, err, said(stderr.kept.Bytes(), stdout.kept.Bytes()))
 	}
 	if stdout.cut {
 		return nil, fmt.Errorf("%s printed more than %d bytes", program, maxProgramOutput)
 	}
 	return stdout.kept.Bytes(), nil
+}
+
+// said is what a program that failed had to say. nvidia-smi says it on standard output, which
+// otherwise has XML.
+func said(stderr, stdout []byte) string {
+	if bytes.HasPrefix(stdout, []byte("<")) {
+		stdout = nil
+	}
+	words := strings.Join(strings.Fields(string(stderr)+" "+string(stdout)), " ")
+	if words == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %.300s", words)
 }
 
 // limitedBuffer keeps the first maxProgramOutput bytes. The buffer is not embedded: io.Copy

@@ -31,13 +31,15 @@ func openSMI(ctx context.Context, m Machine) (Probe, error) {
 func (p *smi) Close() error { return nil }
 
 func (p *smi) Read(ctx context.Context) (Reading, error) {
-	out, err := p.m.Run(ctx, "nvidia-smi", "-q", "-x")
-	if err != nil {
-		return Reading{}, err
-	}
+	out, failed := p.m.Run(ctx, "nvidia-smi", "-q", "-x")
 	r, err := parseSMI(out)
-	if err != nil {
+	switch {
+	case err != nil && failed != nil:
+		return Reading{}, failed
+	case err != nil:
 		return Reading{}, fmt.Errorf("nvidia-smi -q -x: %w", err)
+	case failed != nil: // it ends with 15 where one GPU of several is lost, and tells of the others
+		r.Notes = append(r.Notes, failed.Error())
 	}
 	r.Time, r.Source = p.m.Clock.Now(), "nvidia-smi"
 	if slices.ContainsFunc(r.Devices, func(d Device) bool { return len(d.Instances) > 0 }) {

@@ -1,7 +1,9 @@
 package gpu
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -121,6 +123,26 @@ func TestSMITrouble(t *testing.T) {
 	r, err := parseSMI([]byte(strings.Replace(testFile(t, "mig.xml"), "<gpu_instance_id>1<", "<gpu_instance_id>x<", 1)))
 	if err != nil || len(r.Devices[0].Instances) != 1 || !strings.Contains(r.Devices[0].Problem, "no numbers of MIG instances") {
 		t.Errorf("MIG: %v, %+v", err, r.Devices)
+	}
+}
+
+// TestSMIFails: nvidia-smi fails when a GPU is lost, and tells of the others all the same.
+func TestSMIFails(t *testing.T) {
+	m := bare()
+	out := smiH200(t)
+	m.Run = func(context.Context, string, ...string) ([]byte, error) {
+		return []byte(out), errors.New("exit status 15")
+	}
+	p, err := Open(t.Context(), "nvidia-smi", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := p.Read(t.Context()); err != nil || len(r.Devices) != 2 || len(r.Notes) == 0 || r.Notes[0] != "exit status 15" {
+		t.Errorf("%v, notes %q", err, r.Notes)
+	}
+	out = "NVIDIA-SMI has failed"
+	if _, err := p.Read(t.Context()); err == nil || err.Error() != "exit status 15" {
+		t.Errorf("got %v", err)
 	}
 }
 

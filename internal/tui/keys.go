@@ -36,6 +36,7 @@ func bindings() []binding {
 		{[]string{"x"}, "x", "end", "end a process of yours (SIGTERM), once you say y", (*model).askEnd},
 		{[]string{"esc", "backspace"}, "Esc", "", "back; on the list: show all processes", (*model).back},
 		{[]string{"?"}, "?", "help", "this page", func(m *model) tea.Cmd { m.page = pageHelp; return nil }},
+		{[]string{"ctrl+z"}, "^Z", "", "stop until fg", func(*model) tea.Cmd { return tea.Suspend }},
 		{[]string{"q", "ctrl+c"}, "q", "quit", "quit", (*model).quit},
 	}
 }
