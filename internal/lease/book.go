@@ -23,6 +23,7 @@ type Book struct {
 	keys    map[[2]string]ID
 	load    map[party]load
 	spent   map[party]spent
+	noRoom  Reason // of codeNoRoom, which most of a long queue get, so that it is made once
 }
 
 // New returns the book before the first event.

@@ -21,13 +21,28 @@ func (b *Book) Explain(atMS int64, id ID) []Reason {
 	for i, l := range b.queue {
 		_, why := b.startable(l, atMS, g)
 		if l.ID == id {
-			return explained(why, i)
+			return explained(b.detail(l, why, atMS), i)
 		}
 		if g == nil && why != nil && b.isHead(l, why) {
 			g = newGuard(b, l)
 		}
 	}
 	return nil
+}
+
+// detail adds what startable leaves out: the text of CodeOrder, and what is behind codeNoRoom.
+func (b *Book) detail(l *Lease, why *Reason, atMS int64) *Reason {
+	if why != nil && why.Code == CodeOrder {
+		why.Text = fmt.Sprintf("it would fit, but could delay lease %d, which is first in the queue", why.Lease)
+	}
+	if why == nil || why.Code != codeNoRoom {
+		return why
+	}
+	if over := b.overQuota(&l.Request, b.least(&l.Request), atMS); over != nil {
+		return over
+	}
+	lacks := b.lacks(&l.Request)
+	return &lacks
 }
 
 func explained(why *Reason, ahead int) []Reason {

@@ -1,7 +1,5 @@
 package lease
 
-import "fmt"
-
 // guard keeps those behind the head of the queue from delaying it.
 //
 // What is granted behind the head must leave it able to start whenever it could have started
@@ -14,9 +12,10 @@ import "fmt"
 // that is among the leases of now; so, by induction, the head starts never later than if nobody
 // had been let past. Foreign use may fall by any part, but is not foreseen to rise.
 type guard struct {
-	book  *Book
-	head  *Lease
-	worst map[*device]worst
+	book   *Book
+	head   *Lease
+	worst  map[*device]worst
+	reason Reason // of those it holds back; the text is left to detail, for most who hear it do not ask
 }
 
 // worst is the m of a device, in MiB, for as long as so many leases are on it.
@@ -26,11 +25,7 @@ type worst struct {
 }
 
 func newGuard(b *Book, head *Lease) *guard {
-	return &guard{book: b, head: head, worst: map[*device]worst{}}
-}
-
-func (g *guard) reason() *Reason {
-	return &Reason{Code: CodeOrder, Lease: g.head.ID, Text: fmt.Sprintf("it would fit, but could delay lease %d, which is first in the queue", g.head.ID)}
+	return &guard{book: b, head: head, worst: map[*device]worst{}, reason: Reason{Code: CodeOrder, Lease: head.ID}}
 }
 
 // allows tells whether a request may start on a device without any risk to the head.

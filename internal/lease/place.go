@@ -14,7 +14,8 @@ const maxSets = 20_000
 // whose slowest pair of links is the fastest, since a ring is as fast as its slowest link; then
 // the best links in all; then where the least is left; then the first listed.
 func (b *Book) place(r *Request, allow func(*device) bool) []Share {
-	var fit []*device
+	var room [16]*device
+	fit := room[:0]
 	for _, d := range b.devices {
 		if d.suits(r) && d.fits(r) && (allow == nil || allow(d)) {
 			fit = append(fit, d)

@@ -42,9 +42,11 @@ func (b *Book) charge(r *Request, atMS int64) {
 func (b *Book) pledged(who party, atMS int64) int64 {
 	var sum int64
 	end := b.periodStart(atMS) + b.policy.PeriodMS
-	for _, l := range b.live {
-		if l.Holds() && l.ExpiresMS > atMS && l.answers(who) {
-			sum += l.Bytes() / mib * (min(l.ExpiresMS, end) - atMS)
+	for _, d := range b.devices { // the leases that hold are few beside those that wait
+		for _, h := range d.holdings {
+			if l := b.live[h.Lease]; l.ExpiresMS > atMS && l.answers(who) {
+				sum += h.Bytes / mib * (min(l.ExpiresMS, end) - atMS)
+			}
 		}
 	}
 	return sum

@@ -358,7 +358,8 @@ func TestImpossible(t *testing.T) {
 }
 
 // BenchmarkWaiting is a release with all that follows from it, 1,000 requests waiting on eight GPUs, by
-// users with quotas, and the checks of a transaction. Budget: 3 ms.
+// users with quotas, the checks of a transaction, and new requests for those that started: some five
+// passes over the queue. Budget: 10 ms.
 func BenchmarkWaiting(b *testing.B) {
 	book := New()
 	var devices []Device
