@@ -92,11 +92,14 @@ func (m *model) keyBar() string {
 func (m *model) help() []string {
 	lines := []string{""}
 	for _, b := range bindings() {
+		if b.shown == "" {
+			continue
+		}
 		shown := b.shown
 		if !m.o.Look.Unicode {
 			shown = strings.NewReplacer("↑", "Up", "↓", "Down").Replace(shown)
 		}
-		lines = append(lines, m.line(span{fmt.Sprintf("  %-8s", shown), term.Bold}, plain(b.what)))
+		lines = append(lines, m.line(span{fmt.Sprintf("  %-11s", shown), term.Bold}, plain(b.what)))
 	}
 	lines = append(lines, "", m.legend())
 	for _, n := range append([]string{torchNote}, m.reading.Notes...) {

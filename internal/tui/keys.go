@@ -14,7 +14,7 @@ import (
 // help are made of the bindings, so that they cannot tell of a key that does nothing.
 type binding struct {
 	keys  []string // as bubbletea names them
-	shown string   // in the bar and the help
+	shown string   // in the bar and the help; empty: the binding before it tells of both
 	short string   // in the bar; empty: not there
 	what  string   // in the help
 	do    func(*model) tea.Cmd
@@ -22,12 +22,12 @@ type binding struct {
 
 func bindings() []binding {
 	return []binding{
-		{[]string{"up", "k"}, "↑ k", "", "move up", func(m *model) tea.Cmd { return m.move(-1) }},
-		{[]string{"down", "j"}, "↓ j", "", "move down", func(m *model) tea.Cmd { return m.move(1) }},
-		{[]string{"pgup", "ctrl+b"}, "PgUp", "", "move up a page", func(m *model) tea.Cmd { return m.move(-m.pageRows()) }},
-		{[]string{"pgdown", "ctrl+f"}, "PgDn", "", "move down a page", func(m *model) tea.Cmd { return m.move(m.pageRows()) }},
-		{[]string{"home", "g"}, "Home g", "", "to the first", func(m *model) tea.Cmd { return m.move(-1 << 30) }},
-		{[]string{"end", "G"}, "End G", "", "to the last", func(m *model) tea.Cmd { return m.move(1 << 30) }},
+		{[]string{"up", "k"}, "↑ ↓ k j", "", "move", func(m *model) tea.Cmd { return m.move(-1) }},
+		{[]string{"down", "j"}, "", "", "", func(m *model) tea.Cmd { return m.move(1) }},
+		{[]string{"pgup", "ctrl+b"}, "PgUp PgDn", "", "move by a page", func(m *model) tea.Cmd { return m.move(-m.pageRows()) }},
+		{[]string{"pgdown", "ctrl+f"}, "", "", "", func(m *model) tea.Cmd { return m.move(m.pageRows()) }},
+		{[]string{"home", "g"}, "g G", "", "to the first, to the last", func(m *model) tea.Cmd { return m.move(-1 << 30) }},
+		{[]string{"end", "G"}, "", "", "", func(m *model) tea.Cmd { return m.move(1 << 30) }},
 		{[]string{"tab"}, "Tab", "gpus", "between processes and GPUs", (*model).switchFocus},
 		{[]string{"enter"}, "Enter", "detail", "all that is known of one, with a plot", (*model).openDetail},
 		{[]string{"s"}, "s", "sort", "sort by memory, GPU, user, PID, growth", (*model).nextOrder},

@@ -260,7 +260,7 @@ func TestQuit(t *testing.T) {
 func TestBindings(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range bindings() {
-		if b.what == "" || b.shown == "" || b.do == nil {
+		if (b.what == "") != (b.shown == "") || b.short != "" && b.shown == "" || b.do == nil {
 			t.Errorf("%+v", b)
 		}
 		for _, key := range b.keys {
