@@ -23,9 +23,9 @@ func (m *model) frame() string {
 	var body []string
 	switch {
 	case !m.seen && m.err == nil:
-		body = []string{"reading the GPUs"}
+		body = []string{m.line(plain("reading the GPUs"))}
 	case !m.seen:
-		body = []string{"no reading yet"}
+		body = []string{m.line(plain("no reading yet"))}
 	case m.page == pageHelp:
 		body = m.help()
 	case m.page == pageDetail && m.focus == focusDevices && m.currentDevice() != nil:
@@ -103,7 +103,9 @@ func (m *model) help() []string {
 	}
 	lines = append(lines, "", m.legend())
 	for _, n := range append([]string{torchNote}, m.reading.Notes...) {
-		lines = append(lines, wrap("  ", n, m.width)...)
+		for _, text := range wrap("  ", n, m.width) {
+			lines = append(lines, m.line(plain(text)))
+		}
 	}
 	return lines
 }

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
@@ -253,6 +254,56 @@ func TestQuit(t *testing.T) {
 		if cmd == nil || cmd() != tea.Quit() || d.m.View().AltScreen {
 			t.Errorf("%v does not quit", key)
 		}
+	}
+}
+
+// TestAnyKeys: whatever is pressed, in whatever window, while processes come and go, the
+// frame fits, and nothing is ended that the user may not end.
+func TestAnyKeys(t *testing.T) {
+	names := []string{"up", "down", "enter", "esc", "tab", "backspace", "pgdown", "pgup", "home", "end", "s", "r", "/", "x", "y", "n", "?", "g", "G", "a", "1"}
+	rapid.Check(t, func(rt *rapid.T) {
+		d := drive(t, rapid.SampledFrom([]string{"h200x2", "h100-mig", "orin", "h100x8"}).Draw(rt, "machine"), plainLook, 80, 24)
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 5).Draw(rt, "kind") {
+			case 0:
+				d.pass(1)
+			case 1:
+				d.send(tea.WindowSizeMsg{Width: rapid.IntRange(0, 200).Draw(rt, "width"), Height: rapid.IntRange(0, 60).Draw(rt, "height")})
+			case 2:
+				n := len(d.m.reading.Processes)
+				d.m.reading.Processes = d.m.reading.Processes[:rapid.IntRange(0, n).Draw(rt, "left")]
+			default:
+				d.keys(rapid.SampledFrom(names).Draw(rt, "key"))
+			}
+		}
+		for _, p := range d.ended {
+			if *p.UID != 1001 {
+				rt.Errorf("ended %d of user %d", p.PID, *p.UID)
+			}
+		}
+	})
+}
+
+// TestHarmless: what a program calls itself moves no cursor.
+func TestHarmless(t *testing.T) {
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.pass(1)
+	for i := range d.m.reading.Processes {
+		d.m.reading.Processes[i].Command = "a\x1b[2Jb\nc"
+		d.m.reading.Processes[i].User = "\x1b]0;x\a"
+	}
+	d.m.reading.Devices[0].Name, d.m.reading.Devices[0].Problem = "\x1b[1m", "\x1b[2m"
+	d.m.reading.Notes = []string{"\x1b[3m"}
+	var b strings.Builder
+	if err := Print(&b, plainLook, d.m.reading); err != nil {
+		t.Fatal(err)
+	}
+	for _, keys := range [][]string{nil, {"enter"}, {"esc", "tab", "enter"}, {"esc", "?"}, {"esc", "tab", "/", "a", "enter", "x"}} {
+		d.keys(keys...)
+		b.WriteString(d.m.frame())
+	}
+	if strings.ContainsAny(b.String(), "\x1b\a") {
+		t.Errorf("%q", b.String())
 	}
 }
 
