@@ -33,7 +33,7 @@ func smiH200(t testing.TB) string { return testFile(t, "h200.xml") }
 
 // TestSMI reads outputs of nvidia-smi; what is made of them is in golden files.
 func TestSMI(t *testing.T) {
-	for _, name := range []string{"h200", "mig", "gb10", "vgpu", "old"} {
+	for _, name := range []string{"h200-580", "h200", "mig", "gb10", "vgpu", "old"} {
 		list := ""
 		if name == "mig" {
 			list = testFile(t, "mig.list")

@@ -34,15 +34,15 @@ func paint(look term.Look, width int, spans ...span) string {
 
 // part is a piece of a bar that has several.
 type part struct {
-	bytes int64
-	glyph string // one column
-	ascii string
-	style term.Style
+	bytes  int64
+	glyph  string // one column
+	ascii  string
+	style  term.Style
+	always bool // shows however small it is
 }
 
-// stacked draws parts of a whole side by side, width columns in all. A part that is there
-// shows, however small; columns are shared out so that the ends of parts are where they
-// belong, to the nearest column.
+// stacked draws parts of a whole side by side, width columns in all. The ends of parts are
+// where they belong, to the nearest column, but for small ones that show all the same.
 func stacked(look term.Look, width int, whole int64, parts ...part) []span {
 	var spans []span
 	var sum int64
@@ -53,7 +53,11 @@ func stacked(look term.Look, width int, whole int64, parts ...part) []span {
 			continue
 		}
 		end := int(float64(sum)/float64(whole)*float64(width) + 0.5)
-		end = min(max(end, column+1), width)
+		end = max(end, column)
+		if p.always {
+			end = max(end, column+1)
+		}
+		end = min(end, width)
 		glyph := p.glyph
 		if !look.Unicode {
 			glyph = p.ascii

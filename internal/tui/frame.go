@@ -144,7 +144,7 @@ func (m *model) filterLine() string {
 
 // The parts of a bar.
 var (
-	partProcesses = part{glyph: "█", ascii: "#", style: term.Green}
+	partProcesses = part{glyph: "█", ascii: "#", style: term.Green, always: true}
 	partOther     = part{glyph: "▓", ascii: "+", style: term.Yellow}
 	partDriver    = part{glyph: "░", ascii: "-", style: term.Dim}
 )
