@@ -22,7 +22,11 @@ func BenchmarkGrant(b *testing.B) {
 }
 
 func benchmarkGrant(b *testing.B, clients int) {
-	l := openTest(b, filepath.Join(b.TempDir(), "ledger.db"))
+	l, err := Open(b.Context(), filepath.Join(b.TempDir(), "ledger.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
 	devices := []lease.Device{{UUID: "A", CapacityBytes: 140 * gib}}
 	for _, decide := range []Decide{
 		func(book *lease.Book) ([]lease.Event, error) { return book.SetDevices(1, "root", devices, nil) },

@@ -10,11 +10,8 @@ import (
 )
 
 // maxBatch bounds the decisions of a transaction, so that the first does not wait for ever for
-// the last, and snapshotEvery the events that a start has to replay.
-const (
-	maxBatch      = 256
-	snapshotEvery = 4096
-)
+// the last.
+const maxBatch = 256
 
 // Decide looks at the book, changes it by its decisions only, and returns their events.
 type Decide func(*lease.Book) ([]lease.Event, error)
@@ -93,8 +90,8 @@ func (l *Ledger) transact(batch []*decision) {
 }
 
 func (l *Ledger) at(point string) {
-	if l.reach != nil {
-		l.reach(point)
+	if l.tuning.reach != nil {
+		l.tuning.reach(point)
 	}
 }
 
@@ -149,7 +146,7 @@ func (l *Ledger) write(ctx context.Context, before int64, events []lease.Event) 
 		w.event(&events[i])
 		l.at("written")
 	}
-	if before/snapshotEvery != l.book.Seq()/snapshotEvery {
+	if every := l.tuning.snapshotEvery; before/every != l.book.Seq()/every {
 		w.snapshot()
 		l.at("snapshot")
 	}

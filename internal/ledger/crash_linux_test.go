@@ -32,5 +32,8 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 		t.Fatal(err)
 	}
+	if len(acked) == 0 {
+		t.Error("nothing was acknowledged before the disk was full: it tests nothing")
+	}
 	survived(t, path, acked)
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/ullage-dev/ullage/internal/lease"
 )
 
-var crashes = flag.Int("crashes", 200, "crashes of TestCrashes and, half as many, of TestCrashImages")
+var crashes = flag.Int("crashes", 200, "crashes of TestCrashes and, half as many, images of TestCrashImages")
 
 // The environment of the process that is to crash: the ledger's path, the seed of its work, the
 // point to die at and how often that is passed before, the size that no file may pass.
@@ -63,7 +63,7 @@ func crashing(path string) error {
 		return err
 	}
 	ctx := context.Background()
-	l, err := open(ctx, path, dieAt(os.Getenv(envPoint)))
+	l, err := open(ctx, path, tuning{50, dieAt(os.Getenv(envPoint))})
 	if err != nil {
 		return err
 	}
@@ -189,28 +189,43 @@ func survivedInPart(t *testing.T, path string, acked history) (found int, last i
 	return found, last
 }
 
-var points = []string{"decided", "written", "commit", "committed", "answer"}
+var points = []string{"decided", "written", "snapshot", "commit", "committed", "answer"}
 
-// TestCrashes kills the process at random and at named points, again and again on one ledger.
+// TestCrashes kills the process at random and at named points, again and again on one ledger. Most of
+// the time goes by waiting for the disk, so several ledgers are at it at once.
 func TestCrashes(t *testing.T) {
-	const perLedger = 20
-	d := rand.New(rand.NewPCG(1, 1))
-	total := 0
-	for n := range *crashes / perLedger {
-		path, acked := filepath.Join(t.TempDir(), "ledger.db"), history{}
-		for i := range perLedger {
-			seed := uint64(n*perLedger + i)
-			if i%2 == 0 {
-				crashAtRandom(t, path, seed, d, acked)
-			} else {
-				v := startVictim(t, path, seed, fmt.Sprintf("%s=%s %d", envPoint, points[d.IntN(len(points))], 1+d.IntN(30)))
-				v.finish(t, acked, true)
+	const lanes, perLedger = 4, 10
+	for lane := range lanes {
+		t.Run(fmt.Sprint(lane), func(t *testing.T) {
+			t.Parallel()
+			d, events := rand.New(rand.NewPCG(1, uint64(lane))), 0
+			for range *crashes / lanes / perLedger {
+				events += crashAgain(t, d, perLedger)
 			}
-			survived(t, path, acked)
-		}
-		total += len(acked)
+			t.Logf("%d crashes, %d acknowledged events: none lost, none back, none twice", *crashes/lanes/perLedger*perLedger, events)
+		})
 	}
-	t.Logf("%d crashes, %d acknowledged events: none lost, none back, none twice", *crashes, total)
+}
+
+// crashAgain makes a ledger and so many crashes of processes that go on with it. It returns how many
+// events were acknowledged.
+func crashAgain(t *testing.T, d *rand.Rand, times int) int {
+	t.Helper()
+	path, acked := filepath.Join(t.TempDir(), "ledger.db"), history{}
+	for i := range times {
+		if i%2 == 0 {
+			crashAtRandom(t, path, d.Uint64(), d, acked)
+		} else {
+			point := points[d.IntN(len(points))]
+			passes := 1 + d.IntN(30)
+			if point == "snapshot" {
+				passes = 1 // the next one, 50 events on at most
+			}
+			startVictim(t, path, d.Uint64(), fmt.Sprintf("%s=%s %d", envPoint, point, passes)).finish(t, acked, true)
+		}
+		survived(t, path, acked)
+	}
+	return len(acked)
 }
 
 // crashAtRandom kills the process when it has acknowledged some events. It goes on working until
@@ -347,6 +362,7 @@ func TestFileLimit(t *testing.T) {
 		path, acked := filepath.Join(t.TempDir(), "ledger.db"), history{}
 		v := startVictim(t, path, uint64(i), envLimit+"="+limit)
 		v.failsToStore(t, acked)
+		t.Logf("with files of %s bytes at most, %d events were acknowledged", limit, len(acked))
 		survived(t, path, acked)
 	}
 }

@@ -17,10 +17,10 @@ import (
 // check finds a fault, with the ledger open or closed.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "odd name?%.db")
-	l := worked(t, path, 8, 700)
+	l := worked(t, path, 8, 60)
 	want := snapshotOf(l)
-	if want.Seq < snapshotEvery {
-		t.Fatalf("%d events: too few for a snapshot", want.Seq)
+	if snapshots, err := readSnapshots(t.Context(), l.db); err != nil || len(snapshots) != 2 {
+		t.Fatalf("%d snapshots are kept after %d events, want 2: %v", len(snapshots), want.Seq, err)
 	}
 	live := checked(t, path)
 	if live.Events != want.Seq || live.Leases != int64(want.NextID)-1 || live.Held == 0 {

@@ -32,9 +32,13 @@ type Ledger struct {
 	closed  chan struct{}
 	once    sync.Once
 
-	// reach is called at named points of a transaction. It is nil but in tests, which end the
-	// process there.
-	reach func(point string)
+	tuning tuning
+}
+
+// tuning is what only tests set otherwise than Open.
+type tuning struct {
+	snapshotEvery int64              // events from one snapshot to the next
+	reach         func(point string) // called at named points of a transaction; a test ends the process there
 }
 
 // LockedError says that another process has the ledger open.
@@ -47,16 +51,16 @@ func (e *LockedError) Hint() string { return "one agent of a machine keeps the l
 
 // Open opens the ledger in a file, or makes it there. It recovers what a crash left.
 func Open(ctx context.Context, path string) (*Ledger, error) {
-	return open(ctx, path, nil)
+	return open(ctx, path, tuning{snapshotEvery: 4096})
 }
 
-func open(ctx context.Context, path string, reach func(string)) (*Ledger, error) {
+func open(ctx context.Context, path string, t tuning) (*Ledger, error) {
 	lock, err := lockFile(path)
 	if err != nil {
 		return nil, err
 	}
 	l := &Ledger{
-		path: path, lock: lock, reach: reach,
+		path: path, lock: lock, tuning: t,
 		waiting: make(chan *decision), closing: make(chan struct{}), closed: make(chan struct{}),
 	}
 	if err := l.start(ctx); err != nil {

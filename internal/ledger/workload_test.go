@@ -116,7 +116,7 @@ func randomRequest(d *rand.Rand, key string) lease.Request {
 
 func openTest(t testing.TB, path string) *Ledger {
 	t.Helper()
-	l, err := Open(context.Background(), path)
+	l, err := open(context.Background(), path, tuning{snapshotEvery: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
