@@ -138,22 +138,24 @@ func (a *App) topMonitor(ctx context.Context, probe gpu.Probe, f topFlags) error
 }
 
 // topLines prints a reading a line until ctx is cancelled, which is how it is meant to end.
-// A reading that fails is warned of, and the next is tried.
+// A reading that fails is tried again; the first of several in a row is warned of.
 func (a *App) topLines(ctx context.Context, probe gpu.Probe, interval time.Duration) error {
 	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
+	failing := false
 	for ctx.Err() == nil {
 		r, err := probe.Read(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil:
+		case err != nil && !failing:
 			a.Warn("%v", err)
-		default:
+		case err == nil:
 			if err := enc.Encode(r); err != nil {
 				return err
 			}
 		}
+		failing = err != nil
 		over, stop := a.GPUs.Clock.Timer(interval)
 		select {
 		case <-over:

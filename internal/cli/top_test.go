@@ -118,6 +118,42 @@ func TestTopLines(t *testing.T) {
 	}
 }
 
+// failing is a probe of which some readings fail, and the last of which calls off.
+type failing struct {
+	script string // of readings: x fails
+	next   int
+	cancel func()
+}
+
+func (f *failing) Read(context.Context) (gpu.Reading, error) {
+	f.next++
+	if f.next == len(f.script) {
+		f.cancel()
+	}
+	if f.script[f.next-1] == 'x' {
+		return gpu.Reading{}, errors.New("the driver is silent")
+	}
+	return gpu.Reading{}, nil
+}
+
+func (f *failing) Close() error { return nil }
+
+// TestTopLinesFail: a driver that is silent for a while is told of once, and the readings go
+// on after it.
+func TestTopLinesFail(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var o outside
+	app := o.app()
+	app.GPUs = gpu.NoMachine(&tickingClock{wait: func() {}})
+	if err := app.topLines(ctx, &failing{script: "oxxxoxxo.", cancel: cancel}, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if lines, warnings := strings.Count(o.stdout.String(), "\n"), strings.Count(o.stderr.String(), "the driver is silent"); lines != 3 || warnings != 2 {
+		t.Errorf("%d readings, %d warnings: %s", lines, warnings, &o.stderr)
+	}
+}
+
 // screen is a terminal on whose keyboard q is pressed once the monitor has taken it.
 type screen struct {
 	bytes.Buffer

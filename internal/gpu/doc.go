@@ -10,8 +10,8 @@
 //   - file:PATH: readings that were recorded, see docs/formats/gpus.md;
 //   - fake:NAME: machines that do not exist, with a load that follows a script.
 //
-// A driver can hang, and a call into one that does never comes back. So every probe that
-// Open returns answers by a deadline: the call that is stuck is left behind, and no second
+// A driver can hang, and a call into one that does never comes back. So every probe of a
+// driver answers by a deadline: the call that is stuck is left behind, and no second
 // one is started beside it. With NVML each device has a deadline of its own, so that one
 // device that hangs leaves the others readable.
 //

@@ -14,7 +14,6 @@ import (
 const (
 	nvmlDeadline = 5 * time.Second
 	smiDeadline  = 30 * time.Second
-	fileDeadline = 10 * time.Second
 )
 
 // probeNames are what Open takes beside file:PATH and fake:NAME.
@@ -81,7 +80,7 @@ func Open(ctx context.Context, spec string, m Machine) (Probe, error) {
 	case spec == "meminfo":
 		return lonely(openMeminfo(m))
 	case how == "file" && rest != "":
-		return opened(ctx, m, rest, fileDeadline, func(_ context.Context, m Machine) (Probe, error) { return openFile(rest, m) })
+		return openFile(rest, m)
 	case how == "fake" && rest != "":
 		return openFake(rest, m.Clock)
 	}
