@@ -1,11 +1,15 @@
 package ledger
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/ullage-dev/ullage/internal/lease"
 )
 
 // TestFullDisk: on a file system without room a decision fails, none before is lost, and when there is
@@ -36,4 +40,51 @@ func TestFullDisk(t *testing.T) {
 		t.Error("nothing was acknowledged before the disk was full: it tests nothing")
 	}
 	survived(t, path, acked)
+	goesOn(t, path, filepath.Join(dir, "ballast"))
+}
+
+// goesOn fills the disk while the ledger is open: decisions fail and leave nothing behind, and when
+// there is room again the same ledger takes new ones.
+func goesOn(t *testing.T, path, ballast string) {
+	t.Helper()
+	l, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	fill, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = fill.Write(make([]byte, 4096))
+	}
+	fill.Close()
+	w := &workload{ledger: l, seed: 100, out: io.Discard}
+	if err := w.run(t.Context(), 1, 400); err == nil {
+		t.Fatal("400 decisions found room on a full disk")
+	}
+	before := snapshotOf(l)
+	if err := w.run(t.Context(), 3, 5); err == nil {
+		t.Error("decisions found room on a full disk")
+	}
+	same(t, before, l)
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	w.seed = 101
+	if err := w.run(t.Context(), 3, 5); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	report, err := check(t.Context(), l.db)
+	if err != nil || len(report.Faults) > 0 || report.Events <= before.Seq {
+		t.Errorf("%v %+v, want more than %d events", err, report, before.Seq)
+	}
+}
+
+func same(t *testing.T, want lease.Snapshot, l *Ledger) {
+	t.Helper()
+	if diff := cmp.Diff(want, snapshotOf(l)); diff != "" {
+		t.Errorf("a failed decision left a trace (-before +after):\n%s", diff)
+	}
 }
