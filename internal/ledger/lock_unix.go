@@ -23,3 +23,9 @@ func tryLock(f *os.File) (bool, error) {
 		}
 	}
 }
+
+// unlock gives the lock back and closes the file. Closing alone would do so only when every copy of the
+// descriptor is closed, and a child that is being started has one until its program begins.
+func unlock(f *os.File) error {
+	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
+}

@@ -19,3 +19,8 @@ func tryLock(f *os.File) (bool, error) {
 	}
 	return false, &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 }
+
+// unlock gives the lock back and closes the file.
+func unlock(f *os.File) error {
+	return errors.Join(windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, new(windows.Overlapped)), f.Close())
+}

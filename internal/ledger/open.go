@@ -64,7 +64,7 @@ func open(ctx context.Context, path string, t tuning) (*Ledger, error) {
 		waiting: make(chan *decision), closing: make(chan struct{}), closed: make(chan struct{}),
 	}
 	if err := l.start(ctx); err != nil {
-		err = errors.Join(fmt.Errorf("%s: %w", path, err), lock.Close())
+		err = errors.Join(fmt.Errorf("%s: %w", path, err), unlock(lock))
 		if l.db != nil {
 			err = errors.Join(err, l.db.Close())
 		}
@@ -141,7 +141,7 @@ func (l *Ledger) Close() error {
 	l.once.Do(func() {
 		close(l.closing)
 		<-l.closed
-		err = errors.Join(l.db.Close(), l.lock.Close())
+		err = errors.Join(l.db.Close(), unlock(l.lock))
 	})
 	return err
 }

@@ -56,7 +56,7 @@ func openReader(path string) (*Reader, error) {
 	}
 	r, err := openCopy(path)
 	if lock != nil {
-		err = errors.Join(err, lock.Close())
+		err = errors.Join(err, unlock(lock))
 	}
 	return r, err
 }
