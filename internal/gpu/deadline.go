@@ -60,8 +60,7 @@ func (l *lane[T]) do(ctx context.Context, call func(context.Context) (T, error))
 	case <-f.done:
 		return f.value, f.err
 	case <-ctx.Done():
-		cancel()
-		return none, ctx.Err()
+		return none, ctx.Err() // others may wait for the same call: it goes on
 	case <-over:
 		cancel()
 		l.mu.Lock()
@@ -71,14 +70,15 @@ func (l *lane[T]) do(ctx context.Context, call func(context.Context) (T, error))
 	}
 }
 
-// board finds the call under way, or starts one, which cancel asks to end.
+// board finds the call under way, or starts one, which cancel asks to end. That is for its
+// deadline alone: it does not end with the caller that happened to start it.
 func (l *lane[T]) board(ctx context.Context, call func(context.Context) (T, error)) (f *flight[T], cancel func(), overdue bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.flying != nil {
 		return l.flying, func() {}, l.flying.overdue
 	}
-	inner, cancel := context.WithCancel(ctx)
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f = &flight[T]{began: l.clock.Now(), done: make(chan struct{})}
 	l.flying = f
 	go func() {

@@ -109,18 +109,25 @@ func TestDeadlineShared(t *testing.T) {
 	}
 }
 
-// TestDeadlineCancel: who is called off waits no longer.
+// TestDeadlineCancel: who is called off waits no longer, and whoever shares the call gets its
+// result all the same.
 func TestDeadlineCancel(t *testing.T) {
-	inner := newHanging()
-	p := withDeadline(inner, "NVML", time.Second, newHandClock())
+	clock, inner := newHandClock(), newHanging()
+	p := withDeadline(inner, "NVML", time.Second, clock)
 	ctx, cancel := context.WithCancel(t.Context())
-	got := readLater(ctx, p)
+	starter := readLater(ctx, p)
 	<-inner.begun
+	<-clock.set
+	joiner := readLater(t.Context(), p)
+	<-clock.set
 	cancel()
-	if a := <-got; !errors.Is(a.err, context.Canceled) {
+	if a := <-starter; !errors.Is(a.err, context.Canceled) {
 		t.Errorf("got %v", a.err)
 	}
-	inner.release <- Reading{}
+	inner.release <- Reading{Source: "shared"}
+	if a := <-joiner; a.err != nil || a.reading.Source != "shared" || len(inner.begun) != 0 {
+		t.Errorf("the other got %q, %v", a.reading.Source, a.err)
+	}
 }
 
 // TestFakeStuck: the fake that hangs does so, behind the same deadline.
