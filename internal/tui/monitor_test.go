@@ -3,6 +3,8 @@ package tui
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -47,6 +49,21 @@ func TestFrames(t *testing.T) {
 			d.keys(tt.keys...)
 			d.golden(tt.name)
 		})
+	}
+}
+
+// TestPage: what docs/top.md shows is what the monitor shows.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "top.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := drive(t, "h200x2", plainLook, 80, 24)
+	d.pass(15)
+	for line := range strings.Lines(d.m.frame()) {
+		if line = strings.TrimSpace(line); !strings.Contains(string(page), line) {
+			t.Errorf("docs/top.md does not show the line %q", line)
+		}
 	}
 }
 
