@@ -12,6 +12,7 @@ import (
 	"os/user"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -39,7 +40,7 @@ func ThisMachine() Machine {
 		Root:  os.DirFS("/"),
 		Open:  func(path string) (io.ReadCloser, error) { return os.Open(path) },
 		Run:   runProgram,
-		User:  userName,
+		User:  remember(userName),
 		UID:   os.Geteuid(),
 		NVML:  openNVML,
 		Clock: systemClock{},
@@ -88,6 +89,23 @@ func userName(uid int) string {
 		return ""
 	}
 	return u.Username
+}
+
+// remember asks for each name once: where users come from a directory server, asking takes
+// as long as its network.
+func remember(ask func(uid int) string) func(uid int) string {
+	var mu sync.Mutex
+	known := map[int]string{}
+	return func(uid int) string {
+		mu.Lock()
+		defer mu.Unlock()
+		name, ok := known[uid]
+		if !ok {
+			name = ask(uid)
+			known[uid] = name
+		}
+		return name
+	}
 }
 
 // maxProgramOutput bounds what is read of a program: 8 devices with 200 processes print

@@ -41,6 +41,20 @@ func TestRunProgram(t *testing.T) {
 	}
 }
 
+// TestRemember: a name is asked for once, also one that does not exist.
+func TestRemember(t *testing.T) {
+	asked := 0
+	names := remember(func(uid int) string { asked++; return users(uid) })
+	for range 3 {
+		if names(1001) != "alice" || names(7) != "" {
+			t.Errorf("got %q and %q", names(1001), names(7))
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times for 2 names", asked)
+	}
+}
+
 // TestRunProgramCancel: a program that goes on is ended when the reading is called off.
 func TestRunProgramCancel(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "started")
