@@ -79,6 +79,9 @@ func (b *Book) Apply(e Event) error {
 	if e.Seq != b.seq+1 {
 		return b.impossible(&e, "the event before has number %d", b.seq)
 	}
+	if e.AtMS > maxTimeMS {
+		return b.impossible(&e, "its time %d is after the year 9999", e.AtMS)
+	}
 	if e.AtMS < b.nowMS {
 		return b.impossible(&e, "its time %d is before that of the event before, %d", e.AtMS, b.nowMS)
 	}
@@ -102,6 +105,9 @@ func (b *Book) step(e *Event) error {
 	case *Cordoned:
 		return b.withDevice(e, body.Device, func(d *device) { d.cordoned = body.On })
 	case *ForeignSeen:
+		if body.Bytes < 0 || body.Bytes > maxBytes {
+			return b.impossible(e, "%d bytes of foreign use", body.Bytes)
+		}
 		return b.withDevice(e, body.Device, func(d *device) { d.foreign, d.unseen = body.Bytes, false })
 	case *Started:
 		b.boot = body.Boot
@@ -169,15 +175,12 @@ func (b *Book) withDevice(e *Event, uuid string, change func(*device)) error {
 // setDevices keeps what is known of devices that stay, and devices that are gone for as long as
 // leases are on them.
 func (b *Book) setDevices(e *Event, body *DevicesSet) error {
-	if len(body.Links) > len(body.Devices) || slices.ContainsFunc(body.Links, func(row []int) bool { return len(row) > len(body.Devices) }) {
-		return b.impossible(e, "links of more devices than there are")
+	if err := validDevices(body.Devices, body.Links); err != nil {
+		return b.impossible(e, "%v", err)
 	}
 	old := b.devices
 	var all []*device
-	for i, d := range body.Devices {
-		if slices.ContainsFunc(body.Devices[:i], func(o Device) bool { return o.UUID == d.UUID }) {
-			return b.impossible(e, "device %s is listed twice", d.UUID)
-		}
+	for _, d := range body.Devices {
 		now := &device{unseen: true}
 		if was := b.device(d.UUID); was != nil {
 			*now = *was
@@ -322,6 +325,9 @@ func (b *Book) in(e *Event, id ID, states ...State) (*Lease, error) {
 
 func (b *Book) deadlineSet(e *Event, body *DeadlineSet) error {
 	l, err := b.in(e, body.ID, Granted)
+	if err == nil && (body.ExpiresMS <= 0 || body.GraceMS < 0) {
+		err = b.impossible(e, "an end at %d, with %d ms of grace", body.ExpiresMS, body.GraceMS)
+	}
 	if err == nil {
 		l.ExpiresMS, l.GraceMS = body.ExpiresMS, body.GraceMS
 	}

@@ -244,23 +244,14 @@ func (b *Book) SetDevices(atMS int64, actor string, devices []Device, links [][]
 	all := slices.Clone(devices)
 	for i := range all {
 		d := &all[i]
-		if d.UUID == "" || d.CapacityBytes < 0 || d.CapacityBytes > maxBytes {
-			return nil, refusal(CodeInvalid, fmt.Sprintf("device %q: expected a UUID, and a capacity of 0 to 1 PiB", d.UUID))
-		}
 		d.CapacityBytes = roundDown(d.CapacityBytes)
 		d.Reserves = slices.Clone(d.Reserves)
-		var sum int64
 		for j := range d.Reserves {
-			r := &d.Reserves[j]
-			if r.Bytes < 0 || r.Bytes > maxBytes || slices.ContainsFunc(d.Reserves[:j], func(o Reserve) bool { return o.Queue == r.Queue }) {
-				return nil, refusal(CodeInvalid, fmt.Sprintf("device %s: the reserve of queue %q is negative, or there are two", d.UUID, r.Queue))
-			}
-			r.Bytes = roundUp(r.Bytes)
-			sum += r.Bytes
+			d.Reserves[j].Bytes = roundUp(min(d.Reserves[j].Bytes, maxBytes+1))
 		}
-		if sum > d.CapacityBytes {
-			return nil, refusal(CodeInvalid, fmt.Sprintf("device %s: %d MiB are reserved of %d MiB", d.UUID, sum/mib, d.CapacityBytes/mib))
-		}
+	}
+	if err := validDevices(all, links); err != nil {
+		return nil, err
 	}
 	t := b.turn(atMS, actor)
 	t.emit(&DevicesSet{all, links})

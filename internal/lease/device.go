@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -41,6 +42,31 @@ type device struct {
 	foreign  int64 // bytes of processes without a lease
 	overfull bool  // capacity shrank, or a reserve grew, below what was granted
 	holdings []Holding
+}
+
+// validDevices refuses a list that cannot be.
+func validDevices(all []Device, links [][]int) error {
+	if len(links) > len(all) || slices.ContainsFunc(links, func(row []int) bool { return len(row) > len(all) }) {
+		return refusal(CodeInvalid, "links of more devices than there are")
+	}
+	for i, d := range all {
+		switch {
+		case d.UUID == "" || d.CapacityBytes < 0 || d.CapacityBytes > maxBytes || d.CapacityBytes%mib != 0:
+			return refusal(CodeInvalid, fmt.Sprintf("device %q: expected a UUID, and a capacity of 0 to 16 TiB, in whole MiB", d.UUID))
+		case slices.ContainsFunc(all[:i], func(o Device) bool { return o.UUID == d.UUID }):
+			return refusal(CodeInvalid, fmt.Sprintf("device %s is listed twice", d.UUID))
+		}
+		var sum int64
+		for j, r := range d.Reserves {
+			if r.Bytes < 0 || r.Bytes > maxBytes || r.Bytes%mib != 0 || slices.ContainsFunc(d.Reserves[:j], func(o Reserve) bool { return o.Queue == r.Queue }) {
+				return refusal(CodeInvalid, fmt.Sprintf("device %s: the reserve of queue %q is negative, or there are two", d.UUID, r.Queue))
+			}
+			if sum += r.Bytes; sum > d.CapacityBytes {
+				return refusal(CodeInvalid, fmt.Sprintf("device %s: more is reserved than its %d MiB", d.UUID, d.CapacityBytes/mib))
+			}
+		}
+	}
+	return nil
 }
 
 func roundUp(bytes int64) int64   { return (bytes + mib - 1) / mib * mib }

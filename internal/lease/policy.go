@@ -84,7 +84,7 @@ func (p Policy) normal() (Policy, error) {
 		}
 	}
 	for _, q := range p.Quotas {
-		if !q.Scope.valid() || q.Name == "" || q.PeakBytes < 0 || q.PeakBytes > maxBytes || q.GiBHours < 0 || q.GiBHours > 1<<40 {
+		if !q.Scope.valid() || q.Name == "" || q.PeakBytes < 0 || q.PeakBytes > maxBytes*maxDevices || q.GiBHours < 0 || q.GiBHours > 1<<40 {
 			return p, refusal(CodeInvalid, fmt.Sprintf("quota of %s %q: expected user, group or project, a name, and amounts", q.Scope, q.Name))
 		}
 	}

@@ -93,8 +93,9 @@ const (
 	maxPriority = 1000
 	maxDevices  = 1024
 	maxText     = 1024
-	maxBytes    = 1 << 50
+	maxBytes    = 1 << 44 // 16 TiB: of one device. guard has a bit for each MiB of it
 	maxTTLMS    = 10 * 365 * 24 * 3_600_000
+	maxTimeMS   = 253_402_300_799_999 // the end of the year 9999
 )
 
 // normal returns the request with what is left open filled in.
