@@ -19,7 +19,7 @@ type job struct {
 }
 
 // oneDay is 500 jobs by ten users on eight GPUs: most are small and short, some take a whole GPU for
-// an hour, a few take four or eight. Two of the users ask for half of all.
+// an hour, a few take four or eight. Two of the users ask for six tenths of all.
 func oneDay(d dice) []job {
 	var jobs []job
 	for range 500 {
