@@ -28,13 +28,24 @@ func Read(ctx context.Context, path string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v, err := version(ctx, r.db); err != nil || v != SchemaVersion {
-		if err == nil {
-			err = &FormatError{fmt.Sprintf("a ledger of schema version %d: expected %d, which opening it with an agent makes of it", v, SchemaVersion)}
-		}
+	if err := readable(ctx, r.db); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), r.Close())
 	}
 	return r, nil
+}
+
+// readable wants a ledger of the version that this release writes.
+func readable(ctx context.Context, db *sql.DB) error {
+	v, err := version(ctx, db)
+	switch {
+	case err != nil:
+		return err
+	case v == 0:
+		return &FormatError{"an empty file: expected a ledger of leases"}
+	case v != SchemaVersion:
+		return &FormatError{fmt.Sprintf("schema version %d: expected %d, which the agent of this release makes of it", v, SchemaVersion)}
+	}
+	return nil
 }
 
 func isFile(path string) error {
