@@ -9,9 +9,12 @@ import (
 // applicationID marks the file as a ledger of ours, in SQLite's header: "ULLG".
 const applicationID = 0x554c4c47
 
+// SchemaVersion is the version of the schema that this release writes.
+const SchemaVersion = 1
+
 // migrations lead from each version of the schema to the next. Version n is after the first n.
 // What is here was released: it is never changed, only added to.
-var migrations = []string{`
+var migrations = [SchemaVersion]string{`
 CREATE TABLE event (
 	seq   INTEGER PRIMARY KEY,
 	at_ms INTEGER NOT NULL,
@@ -84,9 +87,6 @@ CREATE TRIGGER holding_is_granted AFTER INSERT ON holding
 WHEN (SELECT state FROM lease WHERE id = NEW.lease) <> 'granted'
 BEGIN SELECT RAISE(ABORT, 'only a granted lease takes memory'); END;
 `}
-
-// SchemaVersion is the version that this release writes.
-var SchemaVersion = len(migrations)
 
 // migrate brings the schema up to date, each version in a transaction of its own.
 func migrate(ctx context.Context, db *sql.DB) error {
