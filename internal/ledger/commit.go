@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -141,7 +142,7 @@ func (l *Ledger) write(ctx context.Context, before int64, events []lease.Event) 
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	w := writer{ctx: ctx, tx: tx, book: l.book}
+	w := writer{ctx: ctx, tx: tx, book: l.book, made: map[string]*sql.Stmt{}}
 	for i := range events {
 		w.event(&events[i])
 		l.at("written")

@@ -14,13 +14,22 @@ type writer struct {
 	ctx  context.Context
 	tx   *sql.Tx
 	book *lease.Book // after all events
+	made map[string]*sql.Stmt
 	err  error
 }
 
 func (w *writer) exec(query string, args ...any) {
-	if w.err == nil {
-		_, w.err = w.tx.ExecContext(w.ctx, query, args...)
+	if w.err != nil {
+		return
 	}
+	stmt, ok := w.made[query]
+	if !ok { // compiling costs more than running; the transaction's end closes what was compiled
+		if stmt, w.err = w.tx.PrepareContext(w.ctx, query); w.err != nil {
+			return
+		}
+		w.made[query] = stmt
+	}
+	_, w.err = stmt.ExecContext(w.ctx, args...)
 }
 
 func (w *writer) json(v any) string {
