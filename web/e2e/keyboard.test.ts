@@ -34,6 +34,23 @@ test("each view has its number", async () => {
   }
 });
 
+test("back goes to the view before, and forward to the one behind", async () => {
+  const page = await open(server);
+  const names = ["Timeline", "Map", "Moment", "Flame"];
+  for (const [index, name] of names.entries()) {
+    await page.keyboard.press(String(index + 1));
+    await view(page, name);
+  }
+  for (const name of ["Moment", "Map", "Timeline"]) {
+    await page.goBack();
+    await view(page, name);
+  }
+  for (const name of ["Map", "Moment", "Flame"]) {
+    await page.goForward();
+    await view(page, name);
+  }
+});
+
 test("zoom, move, fit; step, peak, mark", async () => {
   const page = await open(server);
   await page.keyboard.press("w");

@@ -1,6 +1,6 @@
 // What comes to a page that stays open: its server goes and comes back, its file is replaced; and a page without a server.
 
-import { copyFileSync, statSync, utimesSync } from "node:fs";
+import { copyFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
@@ -36,6 +36,28 @@ test("a page whose file was replaced offers to reload", async () => {
     const later = new Date(statSync(file).mtimeMs + 5000);
     utimesSync(file, later, later); // some file systems keep whole seconds
     await page.getByRole("button", { name: "Reload the page" }).waitFor({ timeout: 60_000 });
+  } finally {
+    await server.stop();
+  }
+});
+
+test("a recording of a failure alone has no map, and says so", async () => {
+  const file = join(folder, "failure.json");
+  const failure = {
+    action: "oom",
+    addr: 0,
+    size: 1 << 30,
+    stream: 0,
+    device_free: 0,
+    time_us: 1,
+    frames: [],
+  };
+  writeFileSync(file, JSON.stringify({ segments: [], device_traces: [[failure]] }));
+  const server = await serve(file);
+  try {
+    const page = await open(server);
+    await page.keyboard.press("2");
+    await page.getByText("This recording has no segments").waitFor();
   } finally {
     await server.stop();
   }

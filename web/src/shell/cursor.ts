@@ -41,8 +41,10 @@ export interface CursorEvent {
 export function useCursorEvent(): CursorEvent {
   const app = useApp();
   const start = app.device.value?.info.start ?? null;
-  const event = usePaced(app.cursor.value, pauseMilliseconds);
-  const { value, error } = useAnswer<EventDetail>(event < 0 ? null : app.path(`event/${event}`));
+  const event = app.cursor.value;
+  // The whole path is paced: an event that lags behind the device may not be in it.
+  const path = usePaced(event < 0 ? null : app.path(`event/${event}`), pauseMilliseconds);
+  const { value, error } = useAnswer<EventDetail>(path);
   if (event < 0) return { event: -1, detail: null, totals: start, error: null };
   return { event: value?.event ?? event, detail: value, totals: value?.totals ?? null, error };
 }

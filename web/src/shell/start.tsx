@@ -51,24 +51,26 @@ function followSession(app: App): void {
 /** Browsers let an address be written a hundred times in half a minute, and no more. */
 const addressPauseMilliseconds = 350;
 
-/** Keeps the address and the state in step. A change of view or device is one step back in the history. */
+/** Keeps the address and the state in step. A change of view is one step back in the history. */
 function followAddress(app: App): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let place = placeOf(app);
+  let going = false; // through the history: a step of its own would cut off what is ahead
   effect(() => {
     const link = app.link.value;
     clearTimeout(timer);
     const now = placeOf(app);
-    if (now !== place) {
-      place = now;
-      history.pushState(null, "", link);
-    } else timer = setTimeout(() => history.replaceState(null, "", link), addressPauseMilliseconds);
+    if (now !== place && !going) history.pushState(null, "", link);
+    else timer = setTimeout(() => history.replaceState(null, "", link), addressPauseMilliseconds);
+    place = now;
   });
-  addEventListener("hashchange", () => app.load(location.hash));
-  addEventListener("popstate", () => {
+  const go = () => {
+    going = true;
     app.load(location.hash);
-    place = placeOf(app);
-  });
+    going = false;
+  };
+  addEventListener("hashchange", go);
+  addEventListener("popstate", go);
 }
 
 function placeOf(app: App): string {

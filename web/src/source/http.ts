@@ -33,7 +33,27 @@ export class HTTPSource implements Source {
     return (await this.get(path, signal)).arrayBuffer();
   }
 
+  /**
+   * Listens while the page is looked at. Browsers keep six connections to one server over all their tabs: were each
+   * tab to hold one, the seventh would never load.
+   */
   progress(onChange: (session: Session) => void, onLost: (lost: boolean) => void): () => void {
+    let stop: (() => void) | null = null;
+    const follow = () => {
+      if (document.hidden) {
+        stop?.();
+        stop = null;
+      } else stop ??= this.listen(onChange, onLost);
+    };
+    follow();
+    document.addEventListener("visibilitychange", follow);
+    return () => {
+      document.removeEventListener("visibilitychange", follow);
+      stop?.();
+    };
+  }
+
+  private listen(onChange: (session: Session) => void, onLost: (lost: boolean) => void): () => void {
     const events = new EventSource(this.url("progress"));
     let timer: ReturnType<typeof setTimeout> | undefined;
     const found = () => {

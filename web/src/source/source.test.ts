@@ -118,11 +118,17 @@ describe("the session of a server", () => {
 
   function listen() {
     vi.useFakeTimers();
+    const page = Object.assign(new EventTarget(), { hidden: false });
+    vi.stubGlobal("document", page);
     vi.stubGlobal("EventSource", Stream);
     const sessions = vi.fn();
     const lost = vi.fn();
     const stop = new HTTPSource("http://127.0.0.1:7/").progress(sessions, lost);
-    return { sessions, lost, stop, stream: Stream.last };
+    const show = (shown: boolean) => {
+      page.hidden = !shown;
+      page.dispatchEvent(new Event("visibilitychange"));
+    };
+    return { sessions, lost, stop, show, stream: Stream.last };
   }
 
   test("is told at every change", () => {
@@ -144,6 +150,22 @@ describe("the session of a server", () => {
     expect(lost.mock.calls.filter(([is]) => is)).toHaveLength(1);
     stream.dispatchEvent(new Event("open"));
     expect(lost).toHaveBeenLastCalledWith(false);
+  });
+
+  test("takes no connection while nobody looks at the page", () => {
+    const { sessions, show, stop, stream } = listen();
+    show(false);
+    expect(stream.closed).toBe(true);
+    show(true);
+    show(true);
+    expect(Stream.last).not.toBe(stream);
+    Stream.last.dispatchEvent(Object.assign(new Event("session"), { data: '{"build":"b"}' }));
+    expect(sessions).toHaveBeenCalledTimes(1);
+    stop();
+    expect(Stream.last.closed).toBe(true);
+    show(false);
+    show(true);
+    expect(Stream.last.closed).toBe(true);
   });
 
   test("is not listened to any more once that was asked", () => {

@@ -11,7 +11,7 @@ import type { BlockDetail, Moment } from "../../state/types.ts";
 import type { OpenDevice } from "../../state/viewer.ts";
 import { deviceTiles } from "../../tiles/shared.ts";
 import { formatBytes, formatCount } from "../../units/units.ts";
-import { NoEvents } from "../shared/controls.tsx";
+import { NoEvents, NothingReserved } from "../shared/controls.tsx";
 import { Legend } from "../shared/legend.tsx";
 import { fit, keyPan, keyZoom, motionActions, shareOf } from "../shared/motion.ts";
 import { usePainting } from "../shared/painting.ts";
@@ -29,6 +29,7 @@ import "../shared/pictures.css";
 export function MapView() {
   const device = useApp().device.value;
   if (device?.info.events === 0) return <NoEvents />;
+  if (device?.info.height_bytes === 0) return <NothingReserved />;
   return device ? <MapOf key={`${device.ref.id}/${device.ref.dev}`} device={device} /> : null;
 }
 

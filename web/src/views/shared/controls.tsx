@@ -59,6 +59,15 @@ export function EndButtons({ table }: { table: TableName }) {
   );
 }
 
+/** Stands where no segment is known, and so no place for a block. */
+export function NothingReserved() {
+  return (
+    <Blank title="This recording has no segments">
+      <p>No memory was reserved from its first event to its end, so there are no addresses to show.</p>
+    </Blank>
+  );
+}
+
 /** Stands where a recording has no events, and so nothing to be drawn over them. */
 export function NoEvents() {
   const app = useApp();

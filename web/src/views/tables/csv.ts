@@ -10,11 +10,15 @@ import { chunkQuestion, chunkRows, type TableQuery } from "./rows.ts";
 /** Rows beyond these are not saved: some 100 MB, which a page can still hold. */
 const mostRows = 500_000;
 
-/** One line; texts with commas, quotes or line ends are quoted. */
+/** What a spreadsheet would take for a formula and run. */
+const formula = /^[=+\-@\t\r]/;
+
+/** One line; texts with commas, quotes or line ends are quoted, and none is a formula: a recording may come from anyone. */
 export function csvLine(cells: readonly (Cell | undefined)[]): string {
   return cells
     .map((cell) => {
-      const text = cell === null || cell === undefined ? "" : String(cell);
+      const plain = cell === null || cell === undefined ? "" : String(cell);
+      const text = typeof cell === "string" && formula.test(plain) ? `'${plain}` : plain;
       return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     })
     .join(",");

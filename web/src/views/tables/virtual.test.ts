@@ -89,6 +89,12 @@ test("a file of values can be read back", () => {
   expect(csvLine(['say "hi"', "a,b", "two\nlines"])).toBe('"say ""hi""","a,b","two\nlines"');
 });
 
+test("no value is a formula for a spreadsheet", () => {
+  expect(csvLine(["=1+1", "+x", "-x", "@SUM(A1)", "\tx", "\rx", -5, "a=1", "0x7f"])).toBe(
+    `'=1+1,'+x,'-x,'@SUM(A1),'\tx,"'\rx",-5,a=1,0x7f`,
+  );
+});
+
 test("keys of the grid", () => {
   const key = (name: string, change = {}) =>
     rowAfter({ key: name, ctrlKey: false, altKey: false, metaKey: false, ...change }, 10, 100, 7);
