@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/allocator"
@@ -20,16 +21,23 @@ func (r *fitter) checkArgs() error {
 			return err
 		}
 	}
-	return errors.Join(checkTop(r.f.top), checkOutFile("--out", r.f.out), checkOutFile("--recording", r.f.recording))
+	return errors.Join(checkTop(r.f.top), r.checkOutFile("--out", r.f.out), r.checkOutFile("--recording", r.f.recording))
 }
 
-// checkOutFile refuses a file that cannot be made, before the program runs for minutes.
-func checkOutFile(flag, name string) error {
+// checkOutFile refuses a file that cannot be made, or would be made in the place of what is
+// read, before the program runs for minutes.
+func (r *fitter) checkOutFile(flag, name string) error {
 	if name == "" {
 		return nil
 	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() {
 		return usageErrorf("%s: %s is a folder: expected a file", flag, name)
+	}
+	for _, read := range slices.Concat(r.f.trace, r.args) {
+		if other, err := os.Stat(read); err == nil && info != nil && os.SameFile(info, other) {
+			return usageErrorf("%s: %s is what is read, and would be lost", flag, name)
+		}
 	}
 	if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
 		return usageErrorf("%s: there is no folder %s for %s", flag, filepath.Dir(name), filepath.Base(name))

@@ -39,6 +39,8 @@ func TestWrongFlags(t *testing.T) {
 		{"fit --ranks 0 -- true", "--ranks: 0 is not a number from 1 to 65536\n"},
 		{"fit --out none/x -- true", "--out: there is no folder none for x\n"},
 		{"fit --recording testdata -- true", "--recording: testdata is a folder: expected a file\n"},
+		{"fit --recording flags_test.go -- true flags_test.go", "--recording: flags_test.go is what is read, and would be lost\n"},
+		{"fit --recording ./flags_test.go --trace flags_test.go", "--recording: ./flags_test.go is what is read, and would be lost\n"},
 		{"fit --trace x --out y", "--out and --trace cannot be together\nhint: run 'ullage fit --help' for usage\n"},
 		{"fit --sweep batch=9..2 -- true", "--sweep: \"batch=9..2\" is not NAME=LOW..HIGH with whole numbers from 1, the lower first, as in batch=8..512\n"},
 		{"fit --sweep batch=1..2 --remedies all -- true", "--remedies and --sweep cannot be together\nhint: run 'ullage fit --help' for usage\n"},
