@@ -349,8 +349,6 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     aten._pack_padded_sequence.default: _pack,
     aten._pack_padded_sequence_backward.default: _pad_gradient,
     aten._use_cudnn_ctc_loss.default: _never,
-    aten._use_miopen_ctc_loss.default: _never,
-    aten._use_miopen_ctc_loss.Tensor: _never,
     aten._use_cudnn_ctc_loss.Tensor: _never,
     aten._ctc_loss.default: _ctc,
     aten._ctc_loss.Tensor: _ctc,
@@ -360,6 +358,8 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     aten._pin_memory.default: _same,
     aten.is_pinned.default: _on_cpu,
 }
+if hasattr(aten, "_use_miopen_ctc_loss"):  # from torch 2.11 on
+    _ANSWERS.update(dict.fromkeys((aten._use_miopen_ctc_loss.default, aten._use_miopen_ctc_loss.Tensor), _never))
 
 # What comes of operators that torch has no rule for, by name: they are looked for where torch has failed, as some come with libraries.
 SIZES: dict[str, Callable[..., Any]] = {
