@@ -157,9 +157,9 @@ type Reached int
 const (
 	Removed Reached = iota // the run's folder is gone: a program removed it, and what was in it
 	Nothing                // no Python process found the companion
-	Nested                 // a run within this one watches what it has started
 	Python                 // one did
 	Torch                  // one imported torch
+	Nested                 // a run within this one watches what it has started
 	CUDA                   // one used CUDA, and is or was watched
 )
 

@@ -26,7 +26,7 @@ func TestSession(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for i, mark := range []string{"", "reported", "torch", "cuda"} {
+	for i, mark := range []string{"", "reported", "torch", nestedMark, "cuda"} {
 		if mark != "" {
 			write(t, filepath.Join(s.dir, mark), "")
 		}
