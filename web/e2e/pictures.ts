@@ -6,17 +6,36 @@ import { open, recording, serve, useBrowser } from "./world.ts";
 
 const folder = join(import.meta.dirname, "../../docs/images");
 
-type Picture = readonly [name: string, files: readonly string[], hash: string, theme: "light" | "dark"];
+type Theme = "light" | "dark";
+type Picture = readonly [name: string, files: readonly string[], hash: string, theme: Theme];
+
+// The views, each with what its picture shows where a recording asks for nothing else.
+const views: readonly (readonly [view: string, theme: Theme])[] = [
+  ["timeline", "light"],
+  ["map", "dark"],
+  ["moment", "light"],
+  ["flame", "dark"],
+  ["tables", "light"],
+  ["findings", "light"],
+  ["compare", "dark"],
+  ["tune", "light"],
+];
+
+/** Every view of some recordings, of which one alone has nothing to compare; more has what a view's link says besides. */
+function all(prefix: string, files: readonly string[], more: Readonly<Record<string, string>>): Picture[] {
+  const shown = views.filter(([view]) => view !== "compare" || files.length > 1);
+  return shown.map(([view, theme]) => [`${prefix}-${view}`, files, `v=${view}${more[view] ?? ""}`, theme]);
+}
 
 const pictures: readonly Picture[] = [
-  ["view-timeline", ["bert_varlen-lim16"], "v=timeline", "light"],
-  ["view-map", ["bert_varlen-lim16"], "v=map", "dark"],
-  ["view-moment", ["bert_varlen-lim16"], "v=moment&e=24000", "light"],
-  ["view-flame", ["bert_varlen-lim16"], "v=flame&q=forward", "dark"],
-  ["view-tables", ["bert_varlen-lim16"], "v=tables&q=size%3E64MiB", "light"],
-  ["view-findings", ["bert_varlen-lim16"], "v=findings", "light"],
+  ...all("view", ["bert_varlen-lim16"], {
+    moment: "&e=24000",
+    flame: "&q=forward",
+    tables: "&q=size%3E64MiB",
+  }),
   ["view-compare", ["ddp-rank0", "ddp-rank1"], "v=compare", "dark"],
-  ["view-tune", ["bert_varlen-lim16"], "v=tune", "light"],
+  ...all("multiscale", ["multiscale"], { tables: "&q=life%3E5000e" }),
+  ...all("fsdp2", ["fsdp2-rank0", "fsdp2-rank1"], {}),
 ];
 
 useBrowser();
