@@ -1,7 +1,7 @@
 // A dialog of the browser's own: it keeps the focus inside, gives it back, and closes with Escape.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { useApp } from "../state/hooks.ts";
 
 interface DialogProps {
@@ -13,7 +13,7 @@ interface DialogProps {
 export function Dialog({ label, className, children }: DialogProps) {
   const app = useApp();
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []); // before the next key, which is meant for it
   const close = () => {
     app.dialog.value = null;
   };
