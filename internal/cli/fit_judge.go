@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -26,6 +27,10 @@ var faultHints = map[string]string{
 	"program":     "the error is the program's own; does it run with a GPU?",
 }
 
+// tornDown are the exit codes of a process that aborted or crashed. Of one whose trace is whole
+// that was while Python tore itself down, where threads of autograd may be in its way.
+var tornDown = []int{128 + 6, 128 + 11}
+
 // judge returns an error for a trace that shows no step of the program, because the program
 // failed, or ended before it came to one. code is what the program ended with.
 func judge(t *fit.Trace, code int) error {
@@ -44,7 +49,7 @@ func judge(t *fit.Trace, code int) error {
 	case e.Status != 0:
 		code = e.Status
 	}
-	if code == 0 {
+	if code == 0 || slices.Contains(tornDown, code) {
 		return nil
 	}
 	return withHint(fmt.Errorf("the program ended by itself with exit code %d, before its first optimizer step%s", code, soFar(t)), "what it printed above may say why")

@@ -157,6 +157,7 @@ func TestFitRuns(t *testing.T) {
 		{"input", failed("input"), exitFailed, "reads standard input"},
 		{"a fault of a later version", failed("weather"), exitFailed, "the error is the program's own"},
 		{"early exit", wrote(begun+`{"e":"end","reason":"ended"}\n`) + "; exit 3", exitFailed, "ended by itself with exit code 3, before its first optimizer step"},
+		{"crash while Python is torn down", wrote(begun+`{"e":"end","reason":"ended"}\n`) + "; exit 134", exitDone, ""},
 		{"early exit of a child", wrote(begun + `{"e":"end","reason":"ended","status":1}\n`), exitFailed, "ended by itself with exit code 1"},
 		{"caught", wrote(begun + `{"e":"end","reason":"ended","caught":"no rule for x"}\n`), exitFailed, "caught an error of the prediction's, and ended without an optimizer step: no rule for x"},
 		{"killed at once", wrote(meta+`\n`) + "; exit 139", exitFailed, "was killed by signal 11 (segmentation fault) before its first optimizer step, and put nothing on the GPU"},

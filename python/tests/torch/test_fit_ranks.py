@@ -312,6 +312,15 @@ if not IS_OLD:
             self.assertEqual(devices, {1})
 
     class Processes(unittest.TestCase):
+        def test_a_rank_that_crashes_while_it_is_torn_down_did_not_fail(self):
+            crash = "\n    if __name__ == '__mp_main__':\n        import atexit, os; atexit.register(os.abort)"  # the first of these runs last
+            job = Job(crash + SPAWN, ranks=(0, 3), command=[sys.executable, "program.py"])
+            self.assertEqual((job.status, job.ranks()), ([0], [0, 3]), job.err)
+
+        def test_a_rank_that_crashes_before_ends_the_job(self):
+            job = Job(SPAWN.replace("dist.all_reduce(t)", "os.abort()").replace("import torch", "import os, torch", 1), ranks=(0, 3), command=[sys.executable, "program.py"])
+            self.assertEqual(job.status, [134], job.err)
+
         def test_stages_of_a_pipeline_tell_each_other_their_shapes(self):
             job = Job(PIPELINE, ranks=range(WORLD), command=[sys.executable, "program.py"])
             self.assertEqual((job.status, job.ranks()), ([0], list(range(WORLD))), job.err)

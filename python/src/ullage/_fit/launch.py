@@ -54,7 +54,8 @@ class Launcher:
         def run(rank: int) -> None:
             environ = environment(rank, world, local)
             if isinstance(entry, str):
-                _check(subprocess.run([entry, *map(str, args)], env={**os.environ, **environ}).returncode)
+                with subprocess.Popen([entry, *map(str, args)], env={**os.environ, **environ}) as process:
+                    self._check(process.pid, process.wait())
             else:
                 self._call(settings.start_method, entry, tuple(args), environ)
 
@@ -92,7 +93,13 @@ class Launcher:
             os.environ.clear()
             os.environ.update(before)
         process.join()
-        _check(process.exitcode or 0)
+        self._check(process.pid, process.exitcode or 0)
+
+    def _check(self, pid: int, status: int) -> None:
+        """Ends this process where a rank's failed. One that a signal ended after its trace was whole did not fail: threads of autograd
+        may come in the way while Python tears itself down ("terminate called without an active exception")."""
+        if status > 0 or (status < 0 and not _is_whole(os.path.join(self.config.folder, f"trace-{pid}.jsonl"))):
+            raise SystemExit(status if status > 0 else 128 - status)
 
 
 def environment(rank: int, world: int, local: int) -> dict[str, str]:
@@ -117,9 +124,15 @@ def environment(rank: int, world: int, local: int) -> dict[str, str]:
     }
 
 
-def _check(status: int) -> None:
-    if status:
-        raise SystemExit(status if status > 0 else 128 - status)
+def _is_whole(trace: str) -> bool:
+    """Whether a process wrote its trace to the end, and ended without an error of its own."""
+    try:
+        with open(trace, "rb") as f:
+            f.seek(max(0, os.fstat(f.fileno()).st_size - 1024))
+            last = f.read().splitlines()[-1:]
+    except OSError:
+        return False
+    return bool(last) and last[0].startswith(b'{"e":"end"') and b'"reason":"error"' not in last[0]
 
 
 class _Joined:
