@@ -15,7 +15,7 @@ func TestFolderOfSeveralJobs(t *testing.T) {
 	if code := o.run(t, "explain", filepath.Join("..", "..", "testdata", "recordings")); code != exitDone {
 		t.Fatalf("exit code %d:\n%s", code, o.stderr.String())
 	}
-	if got := o.stderr.String(); !strings.Contains(got, "holds recordings of several jobs: leak_eval_outputs-oom.pickle.xz is explained; name the files to explain any of the other 9") {
+	if got := o.stderr.String(); !strings.Contains(got, "holds recordings of several jobs: leak_eval_outputs-oom.pickle.xz is explained; name the files to explain any of the other 11") {
 		t.Errorf("got %q", got)
 	}
 }
