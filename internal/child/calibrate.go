@@ -2,7 +2,6 @@ package child
 
 import (
 	"path/filepath"
-	"strings"
 )
 
 // CalibrateVariable is the environment variable that names the folder of a calibration to
@@ -39,9 +38,7 @@ var changesMemory = []string{
 // Environ returns environ with what makes Python find the companion and measure, and without
 // what would change the measurements.
 func (s *CalibrateSession) Environ(environ []string) []string {
-	environ = Without(environ, changesMemory...)
-	path := strings.TrimSuffix(s.site()+string(filepath.ListSeparator)+lookup(environ, "PYTHONPATH"), string(filepath.ListSeparator))
-	return WithEnv(environ, "PYTHONPATH="+path, CalibrateVariable+"="+s.dir)
+	return WithEnv(FindFirst(Without(environ, changesMemory...), s.site()), CalibrateVariable+"="+s.dir)
 }
 
 // Arguments are what Python is given.

@@ -113,11 +113,15 @@ func (s *Session) site() string { return filepath.Join(s.dir, "site") }
 
 // Environ returns environ with what makes Python find the companion, first on its path.
 func (s *Session) Environ(environ []string) []string {
-	path := s.site()
+	return WithEnv(FindFirst(environ, s.site()), Variable+"="+s.dir)
+}
+
+// FindFirst returns environ with a folder in which Python looks for modules before all others.
+func FindFirst(environ []string, dir string) []string {
 	if old := lookup(environ, "PYTHONPATH"); old != "" {
-		path += string(filepath.ListSeparator) + old
+		dir += string(filepath.ListSeparator) + old
 	}
-	return WithEnv(environ, "PYTHONPATH="+path, Variable+"="+s.dir)
+	return WithEnv(environ, "PYTHONPATH="+dir)
 }
 
 // WithEnv returns environ with variables set, given as NAME=VALUE.

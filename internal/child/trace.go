@@ -107,11 +107,7 @@ func (s *TraceSession) removeWritten() {
 
 // Environ returns environ with what makes Python find the companion and trace.
 func (s *TraceSession) Environ(environ []string) []string {
-	path := s.site()
-	if old := lookup(environ, "PYTHONPATH"); old != "" {
-		path += string(filepath.ListSeparator) + old
-	}
-	return WithEnv(environ, "PYTHONPATH="+path, TraceVariable+"="+s.dir)
+	return WithEnv(FindFirst(environ, s.site()), TraceVariable+"="+s.dir)
 }
 
 // Traces returns the files that traced processes wrote.

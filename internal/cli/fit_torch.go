@@ -25,10 +25,7 @@ func (r *fitter) parseTorch() error {
 	if packages == "" {
 		return withHint(usageErrorf("--torch: there is no PyTorch in %s", r.f.torch), "name an environment (.venv) or its site-packages, for the same version of Python as the program's; a build for the CPU will do")
 	}
-	if old, ok := r.app.LookupEnv("PYTHONPATH"); ok && old != "" {
-		packages += string(filepath.ListSeparator) + old
-	}
-	r.environ = child.WithEnv(r.environ, "PYTHONPATH="+packages)
+	r.environ = child.FindFirst(r.environ, packages)
 	return nil
 }
 

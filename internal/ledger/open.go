@@ -77,7 +77,12 @@ func open(ctx context.Context, path string, t tuning) (*Ledger, error) {
 // lockFile makes, opens and locks the file beside the ledger. It is never removed: who removes
 // a lock file may remove the one that somebody else has just locked.
 func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	return openLocked(path, os.O_CREATE)
+}
+
+// openLocked opens and locks the file beside the ledger; flag says what else than to open it.
+func openLocked(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|flag, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -75,21 +75,11 @@ func openReader(path string) (*Reader, error) {
 // lockIfThere takes the lock where there is a lock file, so that no agent starts while the files
 // are being copied. Where there is none nobody has ever opened the file at this place.
 func lockIfThere(path string) (*os.File, error) {
-	f, err := os.OpenFile(path+".lock", os.O_RDWR, 0)
+	f, err := openLocked(path, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	free, err := tryLock(f)
-	if err == nil && !free {
-		err = &LockedError{path}
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return f, err
 }
 
 // openCopy opens a copy of the file and of its write-ahead log.
