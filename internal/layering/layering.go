@@ -73,6 +73,7 @@ func house() []room {
 		{path: "internal/lod", floor: 5, pure: true},
 		{path: "internal/tune", floor: 5, pure: true},
 		{path: "internal/child", floor: 5, powers: spawn},
+		{path: "internal/client", floor: 5},
 		{path: "internal/ledger", floor: 5},
 		{path: "internal/report", floor: 6},
 		{path: "internal/table", floor: 6, pure: true},
