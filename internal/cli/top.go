@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/holder"
 	"github.com/ullage-dev/ullage/internal/tui"
 )
 
@@ -131,7 +132,7 @@ func (a *App) topMonitor(ctx context.Context, probe gpu.Probe, f topFlags) error
 	m := a.machine()
 	o := tui.Options{Read: probe.Read, Interval: f.interval, Look: a.OutLook(), UID: m.UID}
 	if gpu.OfThisMachine(f.probe) {
-		o.End = func(p gpu.Process) error { return gpu.Terminate(m.Root, p) }
+		o.End = holder.Terminate
 	}
 	// The streams as they came in: the monitor has to know that they are a terminal.
 	return tui.Run(ctx, a.stdin, a.out.w, a.Environ(), o)

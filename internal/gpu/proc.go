@@ -67,7 +67,7 @@ func (p *procs) fill(to *Process) bool {
 		to.Place = placeOf(string(text))
 	}
 	if text, err := readSome(p.root, dir+"/stat"); err == nil {
-		to.StartTicks = startTicks(string(text))
+		to.StartTicks = StartTicks(string(text))
 	}
 	return true
 }
@@ -126,9 +126,10 @@ func commandLine(raw []byte) string {
 	return strings.TrimSpace(strings.ReplaceAll(strings.TrimRight(string(raw), "\x00"), "\x00", " "))
 }
 
-// startTicks finds the 22nd field of /proc/PID/stat. The second is the program's name in
+// StartTicks finds when a process began, in ticks since the boot: the 22nd field of
+// /proc/PID/stat; 0 if it is not there. The second is the program's name in
 // brackets, in which anything can be, brackets too.
-func startTicks(stat string) int64 {
+func StartTicks(stat string) int64 {
 	end := strings.LastIndexByte(stat, ')')
 	fields := strings.Fields(stat[end+1:])
 	const start = 22 - 3 // the fields after the name begin with the third

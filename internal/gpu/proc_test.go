@@ -72,8 +72,8 @@ func TestStartTicks(t *testing.T) {
 		"":            0,
 		"1 (a) S " + strings.Repeat("0 ", 18) + "x": 0,
 	} {
-		if got := startTicks(stat); got != want {
-			t.Errorf("startTicks(%q) = %d, want %d", stat, got, want)
+		if got := StartTicks(stat); got != want {
+			t.Errorf("StartTicks(%q) = %d, want %d", stat, got, want)
 		}
 	}
 }

@@ -64,6 +64,7 @@ func house() []room {
 		{path: "internal/gpu", floor: 2, powers: linkC | spawn},
 		{path: "snapshot", floor: 2, plain: true, extra: []string{"github.com/klauspost/compress", "github.com/xi2/xz"}},
 		{path: "allocator", floor: 3, plain: true, pure: true},
+		{path: "internal/holder", floor: 3},
 		{path: "internal/lease", floor: 4, plain: true, pure: true},
 		{path: "internal/made", floor: 4, plain: true, pure: true},
 		{path: "internal/rules", floor: 4, pure: true},

@@ -1,0 +1,82 @@
+package holder
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// PeerOf returns who connected a socket that was just accepted. ErrGone and ErrUnseen are
+// among its errors: a client that is either cannot hold a lease, and nobody else is taken
+// for it.
+func PeerOf(conn *net.UnixConn) (Peer, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return Peer{}, fmt.Errorf("peer of a socket: %w", err)
+	}
+	var peer Peer
+	var inner error
+	if err := raw.Control(func(fd uintptr) { peer, inner = peerOf(int(fd)) }); err != nil {
+		return Peer{}, fmt.Errorf("peer of a socket: %w", err)
+	}
+	if inner != nil {
+		return Peer{}, fmt.Errorf("peer of a socket: %w", inner)
+	}
+	return peer, nil
+}
+
+func peerOf(socket int) (Peer, error) {
+	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return Peer{}, err
+	}
+	peer := Peer{ID: ID{PID: int(cred.Pid)}, UID: int(cred.Uid), GID: int(cred.Gid)}
+	if peer.PID <= 0 {
+		return Peer{}, ErrUnseen
+	}
+	pidfd, err := peerFD(socket, peer.PID)
+	if err != nil {
+		return Peer{}, err
+	}
+	defer unix.Close(pidfd)
+	peer.Start, err = startOf(pidfd, peer.PID)
+	return peer, err
+}
+
+// peerFD opens the process that connected a socket. Linux has SO_PEERPIDFD since 6.5; until
+// then the PID is all there is, and could be another's by now. But while the other end of
+// the socket is open, so is the process that opened it, unless it gave the socket away.
+func peerFD(socket, pid int) (int, error) {
+	pidfd, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	switch {
+	case err == nil:
+		unix.CloseOnExec(pidfd)
+		return pidfd, nil
+	case errors.Is(err, unix.ENOPROTOOPT):
+		return peerByPID(socket, pid)
+	}
+	return -1, goneOr(err)
+}
+
+func peerByPID(socket, pid int) (int, error) {
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return -1, goneOr(err)
+	}
+	ends := []unix.PollFd{{Fd: int32(socket)}}
+	if _, err := unix.Poll(ends, 0); err != nil || ends[0].Revents&unix.POLLHUP != 0 {
+		unix.Close(pidfd)
+		return -1, errors.Join(ErrGone, err)
+	}
+	return pidfd, nil
+}
+
+// goneOr gives the kernel's two words for a process that has ended one name.
+func goneOr(err error) error {
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
+		return ErrGone
+	}
+	return err
+}

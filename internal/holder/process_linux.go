@@ -1,0 +1,33 @@
+package holder
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ullage-dev/ullage/internal/gpu"
+)
+
+// startOf reads the start of the process that a pidfd holds. What is read under a PID is
+// of that process if it lives afterwards: until then nobody else has the PID.
+func startOf(pidfd, pid int) (int64, error) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil || !alive(pidfd) {
+		return 0, ErrGone
+	}
+	start := gpu.StartTicks(string(stat))
+	if start == 0 {
+		return 0, fmt.Errorf("process %d: /proc/%d/stat tells no start", pid, pid)
+	}
+	return start, nil
+}
+
+// alive tells whether the process of a pidfd runs: one that has ended, but was not waited
+// for yet, does not.
+func alive(pidfd int) bool {
+	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n == 0
+}
