@@ -3,11 +3,11 @@ reduction and sort buffers, attention's scratch, cuBLAS's workspace; and what a 
 
 usage: conv_workspace.py OUT.jsonl.gz [SECONDS [KIND...]]
 
-Kinds of cases are the names of the functions below, as in attention; without any, all are measured.
+Kinds of cases are the names of the functions below, as in attention; without any, all are measured but odd_cases and search_cases.
 
 Needs one GPU, torch and torchvision. Every operator runs between two marks in the allocator's own history, so sizes and order are
 exact. A line is [kind, parameters, events]; an event is the bytes requested, or -(n+1) where the n-th request of the operator was
-freed, or 0 where the cache was given back to the driver. Blocks that are live at the end are results. The file is useful wherever
+freed, or 0 where the cache was given back to the driver, or "oom" where a request failed. Blocks that are live at the end are results. The file is useful wherever
 it stops: the kinds of cases take turns by the shares of time given to them.
 """
 from __future__ import annotations
@@ -43,6 +43,8 @@ class Recorder:
         self.file = gzip.open(path, "wt", compresslevel=6)
         self.pending = []
         self.cases = 0
+        # GiB after which the cache is given back: of several of these scripts on one GPU, each has a share.
+        self.room = int(os.environ.get("ROOM", "60")) << 30
         self.restart()
 
     def restart(self):
@@ -78,7 +80,7 @@ class Recorder:
         self.pending = []
         self.restart()
         self.file.flush()
-        if CUDA.type == "cuda" and torch.cuda.memory_reserved() > 60 << 30:
+        if CUDA.type == "cuda" and torch.cuda.memory_reserved() > self.room:
             torch.cuda.empty_cache()
 
     def write(self, row):
@@ -103,6 +105,8 @@ def read_windows(trace):
             count += 1
         elif action == "free_completed" and addr in here:
             windows[-1].append(-(here.pop(addr) + 1))
+        elif action == "oom":
+            windows[-1].append("oom")
         elif action == "segment_free" and (not windows[-1] or windows[-1][-1] != 0):
             windows[-1].append(0)
     return windows
@@ -315,6 +319,126 @@ def other_conv_cases(rec, rng):
             for d, mask in (("d", [True, False, False]), ("w", [False, True, False])):
                 rec.run("convnd", [d, *p], lambda m=mask: aten.convolution_backward(y, x, w, None, *args, m))
         yield
+
+
+# ---- convolutions unlike those of common models
+
+
+ODD_BATCHES = (1, 1, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8, 10, 12, 16, 16, 24, 32, 48, 64, 100, 128)
+ODD_MODES = ("tf32",) * 8 + ("bf16",) * 5 + ("f16",) * 4 + ("f32",) * 3
+
+
+def any_number(rng, low, high):
+    """A whole number, on average in the middle of low and high on a scale of logarithms."""
+    return round(low * (high / low) ** rng.random())
+
+
+def any_channels(rng, high=512):
+    """As people write them: round ones, round ones plus or minus one, and any."""
+    how = rng.random()
+    if how < 0.45:
+        return any_number(rng, 1, high)
+    if how < 0.6:
+        return max(1, 2 ** rng.randint(2, 9) + rng.choice((-1, 1, 2, 3)))
+    return rng.choice([c for c in CHANNELS if c <= high])
+
+
+def odd_kernel(rng, dims):
+    """Returns kernel, stride, padding and dilation, a list of each direction."""
+    if rng.random() < 0.75:
+        kernel = [rng.choice((1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9, 10, 11) if dims < 3 else (1, 2, 3, 3, 3, 3, 4, 5, 7))] * dims
+    else:
+        kernel = [rng.choice((1, 1, 2, 3, 3, 4, 5, 7, 9, 15, 31) if dims < 3 else (1, 1, 3, 3, 5, 7)) for _ in range(dims)]
+    if dims == 1 and rng.random() < 0.3:
+        kernel = [rng.choice((10, 15, 16, 25, 31, 41, 64, 80, 128, 251))]
+    big = max(kernel)
+    dilation = [1] * dims
+    if big > 1 and rng.random() < 0.5:
+        dilation = [rng.choice((2, 2, 2, 3, 3, 4, 4, 5, 6, 8) + ((12, 16, 18, 24, 36, 64, 128) if big == 3 and dims < 3 else ()))] * dims
+    stride = [rng.choice((1, 1, 1, 1, 2, 2, 3, 4)) if max(dilation) == 1 or rng.random() < 0.2 else 1] * dims
+    if rng.random() < 0.1:
+        stride = [rng.choice((1, 2)) for _ in range(dims)]
+    how = rng.random()
+    padding = [d * (k - 1) // 2 if how < 0.75 else 0 if how < 0.9 else min(1, k - 1) for k, d in zip(kernel, dilation)]
+    return kernel, stride, padding, dilation
+
+
+def odd_shape(rng):
+    """Returns a convolution of one, two or three dimensions: sizes of input and weight, stride, padding, dilation, groups."""
+    dims = rng.choice((1, 2, 2, 2, 2, 2, 3))
+    kernel, stride, padding, dilation = odd_kernel(rng, dims)
+    low, high = {1: (16, 70000), 2: (3, 600), 3: (3, 128)}[dims]
+    size = [any_number(rng, low, high)] * dims
+    if rng.random() < 0.25:
+        size = [any_number(rng, low, high) for _ in range(dims)]
+    c, k = any_channels(rng), any_channels(rng)
+    groups = 1
+    if rng.random() < 0.2:
+        groups = rng.choice([g for g in range(2, c + 1) if c % g == 0] or [1])
+        groups = c if rng.random() < 0.4 else groups
+        k = max(1, k // groups) * groups if groups < c else c * rng.choice((1, 1, 1, 2, 3))
+    return [rng.choice(ODD_BATCHES), c, *size], [k, c // groups, *kernel], stride, padding, dilation, groups
+
+
+def run_odd(rec, kind, mode, layout, x_shape, w_shape, stride, padding, dilation, groups):
+    """The three computations of a layer; False where its kernel is larger than its input, or it takes more than a moment."""
+    dims = len(x_shape) - 2
+    out = [(i + 2 * p - d * (k - 1) - 1) // s + 1 for i, k, s, p, d in zip(x_shape[2:], w_shape[2:], stride, padding, dilation)]
+    if min(i + 2 * p - d * (k - 1) for i, k, p, d in zip(x_shape[2:], w_shape[2:], padding, dilation)) < 1:
+        return False
+    n, count = x_shape[0], lambda sizes: functools.reduce(lambda a, b: a * b, sizes, 1)
+    y_shape = [n, w_shape[0], *out]
+    if 4 * (count(x_shape) + count(y_shape) + count(w_shape)) > 1 << 30 or 2 * count(y_shape) * count(w_shape[1:]) > 2e11:
+        return False
+    dtype, torch.backends.cudnn.allow_tf32 = DTYPES[mode], mode != "f32"
+    form = {4: torch.channels_last, 5: torch.channels_last_3d}.get(dims + 2) if layout == "nhwc" else None
+
+    def tensor(shape):
+        t = torch.empty(shape, dtype=dtype, device=CUDA)
+        return t.contiguous(memory_format=form) if form is not None else t
+
+    x, w, y = tensor(x_shape), tensor(w_shape), tensor(y_shape)
+    args = (stride, padding, dilation, False, [0] * dims, groups)
+    p = [mode, layout, x_shape, w_shape, stride, padding, dilation, groups]
+    rec.run(kind, ["f", *p], lambda: aten.convolution(x, w, None, *args))
+    for d, mask in (("d", [True, False, False]), ("w", [False, True, False])):
+        rec.run(kind, [d, *p], lambda m=mask: aten.convolution_backward(y, x, w, None, *args, m))
+    return True
+
+
+def odd_cases(rec, rng):
+    """Odd channels, dilations, large, even and oblong kernels, any size of image; one to three dimensions."""
+    while True:
+        shape = odd_shape(rng)
+        layout = "nhwc" if len(shape[0]) > 3 and rng.random() < 0.3 else "nchw"
+        try:
+            ran = run_odd(rec, "odd", rng.choice(ODD_MODES), layout, *shape)
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            continue
+        if ran:
+            yield
+
+
+def search_cases(rec, rng):
+    """What cudnn.benchmark tries at the first call: layers of common models, and odd ones."""
+    torch.backends.cudnn.benchmark = True
+    common = [(n, layer) for n, layer in itertools.product((1, 8, 32, 64, 128), layers(224, ("resnet50", "vgg16", "mobilenet_v2", "densenet121", "convnext_tiny", "regnet_x_400mf")))]
+    while True:
+        if rng.random() < 0.5:
+            n, (c, h, w, k, r, s, stride, pad, dilation, groups) = rng.choice(common)
+            shape = [n, c, h, w], [k, c // groups, r, s], [stride] * 2, [pad] * 2, [dilation] * 2, groups
+        else:
+            shape = odd_shape(rng)
+        layout = "nhwc" if len(shape[0]) > 3 and rng.random() < 0.3 else "nchw"
+        try:
+            ran = run_odd(rec, "search", rng.choice(ODD_MODES), layout, *shape)
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            continue
+        if ran:
+            rec.flush()  # a search may take a second
+            yield
 
 
 # ---- other operators
@@ -591,9 +715,10 @@ def main():
              (5, layer_cases(rec, rng, 86, (16, 64, 128, 600), ("bf16", "tf32"))), (5, layer_cases(rec, rng, 32, (64, 128, 256, 512), ("tf32", "bf16"))), (4, layer_cases(rec, rng, 224, (32, 64), ("bf16", "tf32"), "nhwc")),
              (14, random_cases(rec, rng, ("tf32", "tf32", "bf16"), ("nchw",))), (8, random_cases(rec, rng, ("tf32", "bf16", "f16", "f32"), ("nchw", "nhwc"))), (8, scaling_cases(rec, rng)), (2, combined_cases(rec, rng)),
              (3, other_conv_cases(rec, rng)), (8, channels_last_cases(rec, rng)), (8, autocast_cases(rec, rng)), (40, other_models(rec, rng))]
+    asked = {f.__name__: f for f in (odd_cases, search_cases)}  # these only where they are named: they take long, and search_cases changes what all others take
     kinds += [(3, f(rec, rng)) for f in (reductions, sorts, embeddings, norms, losses, products, attention, recurrent, optimizers)]
     if wanted := sys.argv[3:]:
-        kinds = [(share, cases) for share, cases in kinds if cases.__name__ in wanted]
+        kinds = [(share, cases) for share, cases in kinds if cases.__name__ in wanted] + [(1, f(rec, rng)) for name, f in asked.items() if name in wanted]
     used = [0.0] * len(kinds)
     live = set(range(len(kinds)))
     while live and time.monotonic() < end:

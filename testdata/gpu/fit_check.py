@@ -1,10 +1,10 @@
 """Holds `ullage fit` against training jobs of many models that nobody looked at while it was made.
 
-usage: fit_check.py measure [SECONDS]              on a machine with a GPU: runs JOBS, a process each, several at once, and prints a JSON line for each
+usage: fit_check.py measure [SECONDS [COUNT]]      on a machine with a GPU: runs JOBS, or so many jobs of odd_model, a process each, several at once, and prints a JSON line for each
        fit_check.py compare FILE ULLAGE [TRACES]   without one: runs the same jobs through `ullage fit`, keeps the traces, and prints the errors
        fit_check.py job --model NAME …             one of them, an ordinary training script; --report FILE appends what the allocator counted
 
-Models are torchvision's by name, timm's as timm:NAME, and transformers' of the configurations below; weights are random, nothing is downloaded.
+Models are torchvision's by name, timm's as timm:NAME, odd:SEED of odd_model, and transformers' of the configurations below; weights are random, nothing is downloaded.
 """
 from __future__ import annotations
 
@@ -83,7 +83,55 @@ def text_model(name):
     return makers[name]() if name in makers else None
 
 
+def odd_model(seed):
+    """Builds a network as a beginner or a researcher might: odd channels, dilations, large, even and oblong kernels, groups, in one to three dimensions."""
+    import random
+
+    from torch import nn
+
+    rng = random.Random(seed)
+    dims = rng.choice((1, 2, 2, 2, 2, 3))
+    conv, norm = {1: (nn.Conv1d, nn.BatchNorm1d), 2: (nn.Conv2d, nn.BatchNorm2d), 3: (nn.Conv3d, nn.BatchNorm3d)}[dims]
+    pool = {1: nn.AdaptiveAvgPool1d, 2: nn.AdaptiveAvgPool2d, 3: nn.AdaptiveAvgPool3d}[dims](1)
+
+    class Unfold(nn.Module):
+        """Makes a sound or a film of images."""
+
+        def forward(self, x):
+            n, c, h, w = x.shape
+            return {1: lambda: x.flatten(2), 2: lambda: x, 3: lambda: x.reshape(n, c, 16, h // 4, w // 4)}[dims]()
+
+    width, layers = 3, [Unfold()]
+    for i in range(rng.randint(2, 7)):
+        out = rng.choice((rng.randint(1, 130), rng.choice((8, 16, 17, 20, 24, 32, 33, 48, 50, 64, 96, 100, 128, 150))))
+        kernel = [rng.choice((1, 2, 3, 3, 3, 4, 5, 5, 7, 7, 9, 11) if dims < 3 else (1, 3, 3, 5))] * dims
+        if dims == 2 and rng.random() < 0.15:
+            kernel[rng.randrange(2)] = 1
+        dilation = rng.choice((1, 1, 1, 2, 2, 3, 4))
+        groups = rng.choice((1,) * 6 + (width,))
+        out = out if groups == 1 else width * rng.choice((1, 1, 2))
+        stride = rng.choice((1, 1, 2)) if dilation == 1 else 1
+        layers += [conv(width, out, tuple(kernel), stride, tuple(dilation * (k - 1) // 2 for k in kernel), dilation, groups, bias=rng.random() < 0.5)]
+        layers += [norm(out), nn.ReLU()][rng.choice((0, 0, 1)):]
+        width = out
+    return nn.Sequential(*layers, pool, nn.Flatten(), nn.Linear(width, 1000))
+
+
+def odd_jobs(count):
+    """Returns jobs of odd_model."""
+    import random
+
+    out = []
+    for seed in range(count):
+        rng = random.Random(1000 + seed)
+        out.append((12, ["--model", f"odd:{seed}", "--batch", str(rng.choice((1, 2, 3, 4, 8, 10, 16, 32))), "--optimizer", rng.choice(("sgd", "adam", "adamw")),
+                         "--image", str(rng.choice((28, 32, 48, 64, 96, 100, 128, 160, 200, 224, 256, 320))), "--precision", rng.choice(("fp32", "fp32", "amp-bf16"))]))
+    return out
+
+
 def image_model(name):
+    if name.startswith("odd:"):
+        return odd_model(int(name[4:]))
     if name.startswith("timm:"):
         import timm
 
@@ -195,10 +243,10 @@ def ways():
     return fork if process.exitcode == 0 and result.poll() else multiprocessing.get_context("spawn")
 
 
-def measure(seconds, room=115, at_once=10):
-    """Runs the jobs in order, as many at once as there are GiB for, and prints a line as each ends."""
+def measure(seconds, todo, room=115, at_once=10):
+    """Runs jobs in order, as many at once as there are GiB for, and prints a line as each ends."""
     context = ways()
-    end, waiting, running = time.monotonic() + seconds, jobs(), []
+    end, waiting, running = time.monotonic() + seconds, list(todo), []
     while running or waiting and time.monotonic() < end:
         for entry in list(running):
             gib, argv, process, result = entry
@@ -274,7 +322,7 @@ def main():
     if what == "job":
         print(json.dumps(job(rest)))
     elif what == "measure":
-        measure(float(rest[0]) if rest else 85)
+        measure(float(rest[0]) if rest else 85, odd_jobs(int(rest[1])) if rest[1:] else jobs())
     elif what == "compare":
         compare(*rest)
     else:
