@@ -78,6 +78,7 @@ func house() []room {
 		{path: "internal/ledger", floor: 5},
 		{path: "internal/report", floor: 6},
 		{path: "internal/table", floor: 6, pure: true},
+		{path: "internal/node", floor: 7, powers: listen},
 		{path: "internal/tui", floor: 7},
 		{path: "internal/viewer", floor: 7, powers: listen},
 		{path: "internal/cli", floor: 8, powers: spawn | useStreams},

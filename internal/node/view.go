@@ -1,0 +1,31 @@
+package node
+
+import (
+	"github.com/ullage-dev/ullage/internal/client"
+	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/lease"
+)
+
+// view is what the agent knows of the machine as of one reading. Nothing in it is changed
+// after it was published; the next reading makes a new one.
+type view struct {
+	reading  gpu.Reading // the last that succeeded
+	problem  string      // why the last attempt to read failed; empty where it did not
+	readings int64       // that succeeded since the agent began: 0 means that nothing is known yet
+	watched  map[lease.ID]watched
+	jobs     []client.Job // of all users, by PID
+}
+
+// watched is what was seen of one lease that holds memory.
+type watched struct {
+	grade     string           // how firmly its limit is kept, of the words of client.Lease
+	processes []int            // its members that live, by PID
+	used      map[string]int64 // bytes by the UUID of a device; a device is missing where the driver does not tell
+}
+
+// now returns the view of this moment. It is never nil.
+func (a *Agent) now() *view { return a.view.Load() }
+
+// publish puts a view in the place of the last one, and wakes those who wait for a change of
+// readiness.
+func (a *Agent) publish(v *view) { a.view.Store(v) }
