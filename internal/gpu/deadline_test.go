@@ -133,7 +133,7 @@ func TestDeadlineCancel(t *testing.T) {
 // TestFakeStuck: the fake that hangs does so, behind the same deadline.
 func TestFakeStuck(t *testing.T) {
 	clock := newHandClock()
-	p, err := openFake("stuck", clock)
+	p, err := openFake("stuck", NoMachine(clock))
 	if err != nil {
 		t.Fatal(err)
 	}

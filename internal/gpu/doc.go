@@ -8,7 +8,8 @@
 //   - nvidia-smi: the driver's own program, where the first is missing;
 //   - meminfo: /proc/meminfo, on boards whose GPU shares the processor's memory;
 //   - file:PATH: readings that were recorded, see docs/formats/gpus.md;
-//   - fake:NAME: machines that do not exist, with a load that follows a script.
+//   - fake:NAME: machines that do not exist, with a load that follows a script;
+//   - fake:NAME@PATH: likewise, with what a file says besides, read anew each time.
 //
 // A driver can hang, and a call into one that does never comes back. So every probe of a
 // driver answers by a deadline: the call that is stuck is left behind, and no second

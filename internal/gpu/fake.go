@@ -74,13 +74,22 @@ func climb(from, to int64, over time.Duration) script {
 	return script{[]point{{0, from}, {over, to}}}
 }
 
-func openFake(name string, clock Clock) (Probe, error) {
+// openFake opens what stands behind "fake:": the name of a scene, and behind an @ the file
+// that loads it.
+func openFake(spec string, m Machine) (Probe, error) {
+	name, path, loaded := strings.Cut(spec, "@")
+	if loaded {
+		return openLoadedFake(name, path, m)
+	}
 	build, ok := scenes()[name]
 	if !ok {
 		return nil, &SpecError{"fake:" + name}
 	}
-	f := &fake{scene: build(), clock: clock, begun: clock.Now(), reads: make(chan struct{}, 1)}
-	return withDeadline(f, "fake:"+name, nvmlDeadline, clock), nil
+	return withDeadline(newFake(build(), m.Clock), "fake:"+name, nvmlDeadline, m.Clock), nil
+}
+
+func newFake(s scene, clock Clock) *fake {
+	return &fake{scene: s, clock: clock, begun: clock.Now(), reads: make(chan struct{}, 1)}
 }
 
 func fakeNames() []string { return slices.Sorted(maps.Keys(scenes())) }

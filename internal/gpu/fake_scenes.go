@@ -12,12 +12,29 @@ import (
 // tell; the programs on them are made up.
 func scenes() map[string]func() scene {
 	return map[string]func() scene{
-		"h200x2":   sceneH200x2,
-		"h100x8":   sceneH100x8,
-		"h100-mig": sceneMIG,
-		"t4-vgpu":  sceneVGPU,
-		"orin":     sceneOrin,
-		"stuck":    sceneStuck,
+		"h200x2":        sceneH200x2,
+		"h200x2-idle":   idle(sceneH200x2),
+		"h100x8":        sceneH100x8,
+		"h100x8-idle":   idle(sceneH100x8),
+		"h100-mig":      sceneMIG,
+		"h100-mig-idle": idle(sceneMIG),
+		"t4-vgpu":       sceneVGPU,
+		"orin":          sceneOrin,
+		"stuck":         sceneStuck,
+	}
+}
+
+// idle is a machine without its programs, to try leases on.
+func idle(build func() scene) func() scene {
+	return func() scene {
+		s := build()
+		s.actors = nil
+		for i := range s.devices {
+			if s.devices[i].Utilization != nil {
+				s.devices[i] = busy(s.devices[i], 0)
+			}
+		}
+		return s
 	}
 }
 

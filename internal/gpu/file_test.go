@@ -17,7 +17,7 @@ import (
 func record(t testing.TB, name string, n int) (text []byte, readings []Reading) {
 	t.Helper()
 	clock := newHandClock()
-	p, err := openFake(name, clock)
+	p, err := openFake(name, NoMachine(clock))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (e *SpecError) Error() string { return fmt.Sprintf("%.60q is not a probe", 
 
 // Hint lists what there is.
 func (e *SpecError) Hint() string {
-	return "a probe is one of " + strings.Join(Specs(), ", ") + ", or file:PATH"
+	return "a probe is one of " + strings.Join(Specs(), ", ") + ", or file:PATH; fake:NAME@PATH loads a fake by a file"
 }
 
 // Specs lists all that Open takes, but for files.
@@ -82,7 +82,7 @@ func Open(ctx context.Context, spec string, m Machine) (Probe, error) {
 	case how == "file" && rest != "":
 		return openFile(rest, m)
 	case how == "fake" && rest != "":
-		return openFake(rest, m.Clock)
+		return openFake(rest, m)
 	}
 	return nil, &SpecError{spec}
 }

@@ -127,8 +127,8 @@ func TestFakes(t *testing.T) {
 			continue // TestFakeStuck
 		}
 		one, two := newHandClock(), newHandClock()
-		a, errA := openFake(name, one)
-		b, errB := openFake(name, two)
+		a, errA := openFake(name, NoMachine(one))
+		b, errB := openFake(name, NoMachine(two))
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
@@ -153,7 +153,7 @@ func TestFakes(t *testing.T) {
 // TestFakeMoves: the load of a fake is not always the same.
 func TestFakeMoves(t *testing.T) {
 	clock := newHandClock()
-	p, err := openFake("h200x2", clock)
+	p, err := openFake("h200x2", NoMachine(clock))
 	if err != nil {
 		t.Fatal(err)
 	}
