@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"slices"
 )
 
 // Reason is a thing that keeps a request from starting.
@@ -16,9 +17,19 @@ type Reason struct {
 // Explain says why a request waits: what binds it now first, then, where it waits for memory, the
 // queue before it. It returns nothing for a lease that does not wait.
 func (b *Book) Explain(atMS int64, id ID) []Reason {
-	atMS = max(atMS, b.nowMS)
+	return b.explain(b.queue, max(atMS, b.nowMS), id)
+}
+
+// WhyNot is Explain for a request that did not want to wait and so is not in the queue: what would
+// keep it from starting now. It returns nothing for one that would start.
+func (b *Book) WhyNot(atMS int64, l Lease) []Reason {
+	i, _ := slices.BinarySearchFunc(b.queue, &l, b.byRank)
+	return b.explain(slices.Insert(slices.Clone(b.queue), i, &l), max(atMS, b.nowMS), l.ID)
+}
+
+func (b *Book) explain(queue []*Lease, atMS int64, id ID) []Reason {
 	var g *guard
-	for i, l := range b.queue {
+	for i, l := range queue {
 		_, why := b.startable(l, atMS, g)
 		if l.ID == id {
 			return explained(b.detail(l, why, atMS), i)

@@ -23,8 +23,10 @@ type Request struct {
 	Exclusive   bool   `json:"exclusive,omitempty"`
 	Priority    int    `json:"priority,omitempty"`
 	Queue       string `json:"queue,omitempty"`
-	TTLMS       int64  `json:"ttl_ms,omitempty"`   // 0: for as long as its holder lives
-	Detached    bool   `json:"detached,omitempty"` // not bound to a process of this machine, so that it outlives a reboot
+	TTLMS       int64  `json:"ttl_ms,omitempty"`       // 0: for as long as its holder lives
+	Detached    bool   `json:"detached,omitempty"`     // not bound to a process of this machine, so that it outlives a reboot
+	HolderPID   int    `json:"holder_pid,omitempty"`   // the process that it is bound to; 0: not told
+	HolderStart int64  `json:"holder_start,omitempty"` // when that began, in ticks since boot: tells it from a later one of the same PID
 	NoWait      bool   `json:"no_wait,omitempty"`
 }
 
@@ -115,6 +117,10 @@ func (r Request) normal() (Request, error) {
 		return r, refusal(CodeInvalid, fmt.Sprintf("%d devices: expected 1 to %d", r.Devices, maxDevices))
 	case r.Devices > 1 && r.Device != "":
 		return r, refusal(CodeInvalid, "one device is named, and several are asked for")
+	case r.HolderPID < 0 || r.HolderStart < 0 || (r.HolderPID == 0) != (r.HolderStart == 0):
+		return r, refusal(CodeInvalid, "a holder is a process and the time that it began at")
+	case r.Detached && r.HolderPID != 0:
+		return r, refusal(CodeInvalid, "a detached lease is bound to no process")
 	case r.Priority < -maxPriority || r.Priority > maxPriority:
 		return r, refusal(CodeInvalid, fmt.Sprintf("priority %d: expected %d to %d", r.Priority, -maxPriority, maxPriority))
 	case r.TTLMS < 0 || r.TTLMS > maxTTLMS:

@@ -65,6 +65,10 @@ func TestRefuses(t *testing.T) {
 		{"priority out of this world", Request{MemoryBytes: gib, Priority: 1 << 40}, CodeInvalid},
 		{"an end before the beginning", Request{MemoryBytes: gib, TTLMS: -1}, CodeInvalid},
 		{"an end beyond time", Request{MemoryBytes: gib, TTLMS: 1<<63 - 1}, CodeInvalid},
+		{"a holder that began at no time", Request{MemoryBytes: gib, HolderPID: 7}, CodeInvalid},
+		{"a holder without a process", Request{MemoryBytes: gib, HolderStart: 7}, CodeInvalid},
+		{"a holder below none", Request{MemoryBytes: gib, HolderPID: -7, HolderStart: 7}, CodeInvalid},
+		{"a holder of a detached lease", Request{MemoryBytes: gib, HolderPID: 7, HolderStart: 7, Detached: true}, CodeInvalid},
 		{"a long name", Request{MemoryBytes: gib, Name: string(make([]byte, 2000))}, CodeInvalid},
 		{"no such queue", Request{MemoryBytes: gib, Queue: "q"}, CodeUnknown},
 		{"no such device", Request{MemoryBytes: gib, Device: "Z"}, CodeNever},
@@ -146,6 +150,14 @@ func TestExplain(t *testing.T) {
 			why := b.Explain(2, l.ID)
 			if len(why) == 0 || why[0].Code != tt.want || why[0].Bytes != tt.bytes {
 				t.Errorf("%s: %+v, want %s %d first", l.State, why, tt.want, tt.bytes)
+			}
+			// The same request, had it not wanted to wait, is told the same.
+			b = small(t, tt.policy)
+			tt.before(t, b)
+			tt.r.NoWait = true
+			l = ask(t, b, 2, tt.r)
+			if whyNot := b.WhyNot(2, l); l.Cause != NotNow || !cmp.Equal(whyNot, why) {
+				t.Errorf("without waiting it is %s by %q: %+v, want %+v", l.State, l.Cause, whyNot, why)
 			}
 		})
 	}
