@@ -9,8 +9,8 @@ import (
 )
 
 // PeerOf returns who connected a socket that was just accepted. ErrGone and ErrUnseen are
-// among its errors: a client that is either cannot hold a lease, and nobody else is taken
-// for it.
+// among its errors, and come with the user and group: a client that is either cannot hold a
+// lease, and nobody else is taken for it.
 func PeerOf(conn *net.UnixConn) (Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -22,7 +22,7 @@ func PeerOf(conn *net.UnixConn) (Peer, error) {
 		return Peer{}, fmt.Errorf("peer of a socket: %w", err)
 	}
 	if inner != nil {
-		return Peer{}, fmt.Errorf("peer of a socket: %w", inner)
+		return peer, fmt.Errorf("peer of a socket: %w", inner)
 	}
 	return peer, nil
 }
@@ -32,16 +32,19 @@ func peerOf(socket int) (Peer, error) {
 	if err != nil {
 		return Peer{}, err
 	}
-	peer := Peer{ID: ID{PID: int(cred.Pid)}, UID: int(cred.Uid), GID: int(cred.Gid)}
-	if peer.PID <= 0 {
-		return Peer{}, ErrUnseen
+	peer := Peer{UID: int(cred.Uid), GID: int(cred.Gid)}
+	if cred.Pid <= 0 {
+		return peer, ErrUnseen
 	}
-	pidfd, err := peerFD(socket, peer.PID)
+	pidfd, err := peerFD(socket, int(cred.Pid))
 	if err != nil {
-		return Peer{}, err
+		return peer, err
 	}
 	defer unix.Close(pidfd)
-	peer.Start, err = startOf(pidfd, peer.PID)
+	start, err := startOf(pidfd, int(cred.Pid))
+	if err == nil {
+		peer.ID = ID{int(cred.Pid), start}
+	}
 	return peer, err
 }
 

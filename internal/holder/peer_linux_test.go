@@ -102,7 +102,8 @@ func TestPeerGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	if peer, err := PeerOf(server); !errors.Is(err, ErrGone) {
-		t.Errorf("PeerOf = %+v, %v", peer, err)
+	want := Peer{UID: os.Geteuid(), GID: os.Getegid()}
+	if peer, err := PeerOf(server); !errors.Is(err, ErrGone) || peer != want {
+		t.Errorf("PeerOf = %+v, %v, want %+v", peer, err, want)
 	}
 }
