@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
 )
 
 // Machine is the processes of the machine that the program runs on. Scan is for one
