@@ -65,6 +65,15 @@ func (b *Book) Leases() []Lease {
 	return all
 }
 
+// Past returns those that have ended and are remembered, in the order of their ends.
+func (b *Book) Past() []Lease {
+	all := make([]Lease, len(b.past))
+	for i, l := range b.past {
+		all[i] = *l
+	}
+	return all
+}
+
 // Waiting returns the ids of the queue, first in rank first.
 func (b *Book) Waiting() []ID {
 	ids := make([]ID, len(b.queue))

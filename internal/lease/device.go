@@ -153,9 +153,21 @@ func (d *device) share(r *Request) int64 {
 	return r.MemoryBytes
 }
 
+// Free returns what a request of a queue could take of a device now, in bytes, if it is its turn.
+func (b *Book) Free(uuid, queue string) int64 {
+	d := b.device(uuid)
+	if d == nil || d.absent || d.split || !d.open() {
+		return 0
+	}
+	return max(0, d.free(queue))
+}
+
+// open tells whether anything at all may start on the device.
+func (d *device) open() bool { return !d.unseen && !d.cordoned && !d.overfull && !d.exclusive() }
+
 // fits tells whether a request that suits the device can start on it now.
 func (d *device) fits(r *Request) bool {
-	if d.unseen || d.cordoned || d.overfull || d.exclusive() || r.Exclusive && len(d.holdings) > 0 {
+	if !d.open() || r.Exclusive && len(d.holdings) > 0 {
 		return false
 	}
 	return d.free(r.Queue) >= d.share(r)

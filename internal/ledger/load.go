@@ -62,12 +62,20 @@ func fold(ctx context.Context, db queryer, book *lease.Book, see func(*lease.Eve
 	})
 }
 
+// selectEvents selects what eachEvent reads.
+const selectEvents = `SELECT seq, at_ms, actor, kind, body FROM event`
+
 // scanEvents calls see for each event after a number, in order.
 func scanEvents(ctx context.Context, db queryer, after int64, see func(*lease.Event) error) error {
-	rows, err := db.QueryContext(ctx, `SELECT seq, at_ms, actor, kind, body FROM event WHERE seq > ? ORDER BY seq`, after)
+	rows, err := db.QueryContext(ctx, selectEvents+` WHERE seq > ? ORDER BY seq`, after)
 	if err != nil {
 		return err
 	}
+	return eachEvent(rows, see)
+}
+
+// eachEvent calls see for each row and closes them.
+func eachEvent(rows *sql.Rows, see func(*lease.Event) error) error {
 	defer rows.Close()
 	for rows.Next() {
 		var e lease.Event
@@ -76,6 +84,7 @@ func scanEvents(ctx context.Context, db queryer, after int64, see func(*lease.Ev
 		if err := rows.Scan(&e.Seq, &e.AtMS, &e.Actor, &kind, &body); err != nil {
 			return err
 		}
+		var err error
 		if e.Body, err = lease.DecodeBody(kind, body); err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}

@@ -34,6 +34,9 @@ func Read(ctx context.Context, path string) (*Reader, error) {
 	return r, nil
 }
 
+// Reader opens the ledger a second time, to look at: what takes long to read holds no decision up.
+func (l *Ledger) Reader(ctx context.Context) (*Reader, error) { return Read(ctx, l.path) }
+
 // readable wants a ledger of the version that this release writes.
 func readable(ctx context.Context, db *sql.DB) error {
 	v, err := version(ctx, db)
