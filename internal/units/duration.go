@@ -1,7 +1,9 @@
 package units
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -44,15 +46,36 @@ func formatShort(d time.Duration) (string, bool) {
 }
 
 // ParseDuration reads what FormatDuration prints and what time.ParseDuration takes, with
-// or without spaces: 12.5s, 850 µs, 3 min 04 s, 1h30m. The span is not negative.
+// or without spaces: 12.5s, 850 µs, 3 min 04 s, 1h30m. Before it may stand whole days of 24
+// hours: 30d, 1d12h. The span is not negative.
 func ParseDuration(s string) (time.Duration, error) {
 	text := strings.ReplaceAll(strings.ReplaceAll(s, " ", ""), "min", "m")
+	days, text := cutDays(text)
 	d, err := time.ParseDuration(text)
+	if err == nil && d >= 0 {
+		d += days // at most 180 years, and time.ParseDuration takes 292
+		if d < 0 {
+			err = errors.New("too long")
+		}
+	}
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%.40q is not a span of time: want a number and a unit, as in 12.5s, 850ms or 1h30m", s)
+		return 0, fmt.Errorf("%.40q is not a span of time: want a number and a unit, as in 12.5s, 850ms, 1h30m or 30d", s)
 	case d < 0:
 		return 0, fmt.Errorf("%.40q is not a span of time: it is negative", s)
 	}
 	return d, nil
+}
+
+// cutDays takes whole days off the front of a span; no unit but that of days has a d in it.
+func cutDays(text string) (days time.Duration, rest string) {
+	before, rest, ok := strings.Cut(text, "d")
+	n, err := strconv.ParseUint(before, 10, 16)
+	if !ok || err != nil {
+		return 0, text
+	}
+	if rest == "" {
+		rest = "0s"
+	}
+	return time.Duration(n) * 24 * time.Hour, rest
 }

@@ -187,12 +187,13 @@ func TestParseDuration(t *testing.T) {
 	for in, want := range map[string]time.Duration{
 		"12.5s": 12500 * time.Millisecond, "850 µs": 850 * time.Microsecond, "3 min 04 s": 184 * time.Second,
 		"1h30m": 90 * time.Minute, "5ms": 5 * time.Millisecond, "0": 0,
+		"30d": 720 * time.Hour, "1 d 12 h": 36 * time.Hour, "0d": 0,
 	} {
 		if got, err := ParseDuration(in); err != nil || got != want {
 			t.Errorf("ParseDuration(%q) = %v, %v; want %v", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"", "12", "12.5 seconds", "-1s", "s", strings.Repeat("9", 100) + "s"} {
+	for _, in := range []string{"", "12", "12.5 seconds", "-1s", "s", strings.Repeat("9", 100) + "s", "d", "-1d", "1d-1h", "1.5d", "1d1d", "65535d2562047h"} {
 		if got, err := ParseDuration(in); err == nil {
 			t.Errorf("ParseDuration(%q) = %v, want an error", in, got)
 		}
