@@ -35,6 +35,9 @@ func Open() (*Machine, error) { return nil, ErrUnsupported }
 // Scan says that it can't.
 func (*Machine) Scan() (Changes, error) { return Changes{}, ErrUnsupported }
 
+// Find says that it can't.
+func (*Machine) Find(int) (Process, error) { return Process{}, ErrUnsupported }
+
 // Watch says that it can't.
 func (*Machine) Watch(ID) error { return ErrUnsupported }
 

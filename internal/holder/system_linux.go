@@ -38,6 +38,9 @@ func (m *Machine) Scan() (Changes, error) { return m.table.scan() }
 // Signal is the function of that name.
 func (m *Machine) Signal(id ID, sig syscall.Signal) error { return Signal(id, sig) }
 
+// Find is the function of that name.
+func (m *Machine) Find(pid int) (Process, error) { return Find(pid) }
+
 // Close ends the watching.
 func (m *Machine) Close() error {
 	return errors.Join(m.watcher.Close(), unix.Close(m.table.proc))
