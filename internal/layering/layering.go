@@ -77,6 +77,7 @@ func house() []room {
 		{path: "internal/client", floor: 5},
 		{path: "internal/ledger", floor: 5},
 		{path: "internal/settings", floor: 5},
+		{path: "internal/metrics", floor: 6},
 		{path: "internal/report", floor: 6},
 		{path: "internal/table", floor: 6, pure: true},
 		{path: "internal/node", floor: 7, powers: listen},
