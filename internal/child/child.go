@@ -33,6 +33,8 @@ type Config struct {
 	AtExit     bool    `json:"at_exit"`     // a recording when a process ends
 	Budgets    []int64 `json:"budgets"`     // bytes reserved at which a recording is written
 	LimitBytes int64   `json:"limit_bytes"` // what a process may reserve on a device; 0 for no limit
+	Socket     string  `json:"socket"`      // the agent's, which processes tell of their memory; "" for none
+	Lease      *Lease  `json:"lease"`       // that the run is under; nil for none
 }
 
 // Session is one run's folder.

@@ -170,11 +170,12 @@ type Job struct {
 // JobDevice is what a process holds on one device.
 type JobDevice struct {
 	Device    string     `json:"device"`
-	UsedBytes *int64     `json:"used_bytes"`          // by the driver; null: it does not tell
-	Allocator *Allocator `json:"allocator,omitempty"` // null: the process told nothing
-	Outside   *int64     `json:"outside_bytes"`       // used without reserved: context, libraries, other allocators
-	Slope     *float64   `json:"slope_bytes_per_step,omitempty"`
-	Stray     bool       `json:"stray,omitempty"` // a context and nothing else, of a rank whose device is another
+	UsedBytes *int64     `json:"used_bytes"`                       // by the driver; null: it does not tell
+	Allocator *Allocator `json:"allocator,omitempty"`              // null: the process told nothing
+	Outside   *int64     `json:"outside_bytes"`                    // used without reserved: context, libraries, other allocators
+	Slope     *float64   `json:"slope_bytes_per_step,omitempty"`   // by which allocated memory grows at the same point of each step; null: no growth is proved
+	PerMinute *float64   `json:"slope_bytes_per_minute,omitempty"` // the same by time, of a process that tells of no steps
+	Stray     bool       `json:"stray,omitempty"`                  // a context and nothing else, of a rank whose device is another
 }
 
 // Allocator is PyTorch's caching allocator of one process on one device, as
@@ -206,6 +207,14 @@ type Report struct {
 type ReportDevice struct {
 	Device string `json:"device"` // UUID, with GPU- or MIG- before it or without
 	Allocator
+	AfterStep *StepSample `json:"after_step,omitempty"` // the latest since the last report; null: none was taken
+}
+
+// StepSample is what was allocated right after an optimizer step: within a step, memory goes
+// up and down, and only like moments compare.
+type StepSample struct {
+	Step           int64 `json:"step"`
+	AllocatedBytes int64 `json:"allocated_bytes"`
 }
 
 // Advice answers a report.
