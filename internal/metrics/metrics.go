@@ -23,6 +23,7 @@ type Source interface {
 type Status struct {
 	Ready         bool
 	Read          time.Time     // when the last reading that did not fail came, by the clock of Options.Now; zero: none yet
+	Interval      time.Duration // between readings
 	DrainDeadline time.Duration // after which a lease that drains is overdue
 	Queues        []string      // that the configuration names
 	PerProcess    bool          // every process gets series of its own
@@ -32,7 +33,7 @@ type Status struct {
 type Options struct {
 	Version      string
 	Now          func() time.Time
-	ReadingTTL   time.Duration // a reading that is older shows nothing: 15 s
+	ReadingTTL   time.Duration // a reading that is older, and older than three intervals, shows nothing: 15 s
 	ReportTTL    time.Duration // the same of what a process reported: 1 min
 	MaxLeases    int           // that have series, those with the most memory first: 1000
 	MaxJobs      int           // likewise: 1000
@@ -108,7 +109,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	now := m.options.Now()
 	s := &scrape{Metrics: m, out: ch, now: now, state: m.source.State(), status: m.source.Status()}
 	s.index()
-	if s.status.Read.IsZero() || now.Sub(s.status.Read) > m.options.ReadingTTL {
+	if s.status.Read.IsZero() || now.Sub(s.status.Read) > max(m.options.ReadingTTL, 3*s.status.Interval) {
 		s.forgetReading()
 	}
 	s.agentSeries()
