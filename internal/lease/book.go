@@ -118,6 +118,8 @@ func (b *Book) step(e *Event) error {
 			return b.impossible(e, "%d bytes of foreign use", body.Bytes)
 		}
 		return b.withDevice(e, body.Device, func(d *device) { d.foreign, d.unseen = body.Bytes, false })
+	case *SightLost:
+		return b.withDevice(e, body.Device, func(d *device) { d.unseen = true })
 	case *Started:
 		b.boot = body.Boot
 		for _, d := range b.devices {

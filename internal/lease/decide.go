@@ -301,6 +301,21 @@ func (b *Book) SetForeign(atMS int64, uuid string, bytes int64) ([]Event, error)
 	return t.done()
 }
 
+// LoseSight tells that nobody can look at a device now: what is on it is not known, so nothing is
+// granted there until SetForeign.
+func (b *Book) LoseSight(atMS int64, uuid string) ([]Event, error) {
+	d := b.device(uuid)
+	switch {
+	case d == nil:
+		return nil, refusal(CodeUnknown, fmt.Sprintf("there is no device %s", uuid))
+	case d.unseen:
+		return nil, nil
+	}
+	t := b.turn(atMS, Agent)
+	t.emit(&SightLost{uuid})
+	return t.done()
+}
+
 // Start tells that the agent begins to work. Nothing is granted on a device before SetForeign tells
 // what is there. In another boot of the machine, leases that are bound to processes are void. In the same one, nobody could ask for more
 // time while the agent was away, so each lease has at least graceMS left; in all at most as much

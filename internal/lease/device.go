@@ -38,7 +38,7 @@ type device struct {
 	absent   bool  // the last probe did not show it; it stays while leases are on it
 	cordoned bool  // nothing new is placed on it
 	split    bool  // has MIG instances, which are leased in its stead
-	unseen   bool  // nobody has looked for foreign processes on it since it came, or since the agent started
+	unseen   bool  // nobody has looked for foreign processes on it since it came or the agent started, or can look now
 	foreign  int64 // bytes of processes without a lease
 	overfull bool  // capacity shrank, or a reserve grew, below what was granted
 	holdings []Holding

@@ -59,6 +59,12 @@ type Refused struct {
 	Why     string  `json:"why"`
 }
 
+// SightLost tells that a device can no longer be looked at. Nothing is granted on it until
+// ForeignSeen.
+type SightLost struct {
+	Device string `json:"device"`
+}
+
 // Placed grants a lease.
 type Placed struct {
 	ID        ID      `json:"id"`
@@ -91,6 +97,7 @@ func (*DevicesSet) kind() string  { return "devices" }
 func (*PolicySet) kind() string   { return "policy" }
 func (*Cordoned) kind() string    { return "cordon" }
 func (*ForeignSeen) kind() string { return "foreign" }
+func (*SightLost) kind() string   { return "unseen" }
 func (*Started) kind() string     { return "start" }
 func (*Submitted) kind() string   { return "submit" }
 func (*Refused) kind() string     { return "refuse" }
@@ -124,7 +131,7 @@ func (e *Event) Lease() ID {
 // DecodeBody reads what json.Marshal wrote of a body of that kind.
 func DecodeBody(kind string, data []byte) (Body, error) {
 	for _, b := range []Body{
-		new(DevicesSet), new(PolicySet), new(Cordoned), new(ForeignSeen), new(Started), new(Submitted),
+		new(DevicesSet), new(PolicySet), new(Cordoned), new(ForeignSeen), new(SightLost), new(Started), new(Submitted),
 		new(Refused), new(Placed), new(DeadlineSet), new(DrainBegun), new(Closed),
 	} {
 		if b.kind() == kind {

@@ -78,7 +78,7 @@ func (b *Book) lacks(r *Request) Reason {
 		text string
 		fits func(*device) bool
 	}{
-		{CodeUnseen, "nobody has looked yet what is on a device that it needs", func(d *device) bool { return d.without(r, func(d *device) { d.unseen = false }) }},
+		{CodeUnseen, "what is on a device that it needs cannot be told now: nobody has looked yet, or the driver does not answer", func(d *device) bool { return d.without(r, func(d *device) { d.unseen = false }) }},
 		{CodeCordon, "a device that it needs is cordoned", func(d *device) bool { return d.without(r, func(d *device) { d.cordoned = false }) }},
 		{CodeForeign, "processes without a lease hold memory that it needs", func(d *device) bool { return d.without(r, func(d *device) { d.foreign = 0 }) }},
 		{CodeReserve, "memory that it needs is kept for another queue", func(d *device) bool { return d.without(r, func(d *device) { d.Reserves = nil }) }},

@@ -147,7 +147,7 @@ const (
 	CodeQuotaPeak  Code = "quota-peak"  // its user, group or project holds what it may
 	CodeQuotaHours Code = "quota-hours" // its user, group or project has used what it may
 	CodeAbsent     Code = "absent"      // devices that it needs are not there now
-	CodeUnseen     Code = "unseen"      // the agent has not looked yet at devices that it needs
+	CodeUnseen     Code = "unseen"      // the agent has not looked yet at devices that it needs, or cannot
 	CodeCordon     Code = "cordon"      // devices that it needs take nothing new
 	CodeForeign    Code = "foreign"     // processes without a lease hold what it needs
 	CodeReserve    Code = "reserve"     // what it needs is kept for another queue

@@ -135,6 +135,7 @@ func TestExplain(t *testing.T) {
 		{"foreign", Policy{}, func(_ *testing.T, b *Book) { must(b.SetForeign(1, "A", 30*gib)) }, big, CodeForeign, 0},
 		{"cordon", Policy{}, func(_ *testing.T, b *Book) { must(b.Cordon(1, "root", "A", true)) }, big, CodeCordon, 0},
 		{"unseen", Policy{}, func(_ *testing.T, b *Book) { must(b.Start(1, "boot", 0)) }, big, CodeUnseen, 0},
+		{"out of sight", Policy{}, func(_ *testing.T, b *Book) { must(b.LoseSight(1, "A")) }, big, CodeUnseen, 0},
 		{"peak", Policy{Quotas: []Quota{{Scope: User, Name: "ann", PeakBytes: 70 * gib}}}, func(t *testing.T, b *Book) { hold(t, b, Request{MemoryBytes: 20 * gib, Device: "B"}) }, big, CodeQuotaPeak, 10 * gib},
 		{"hours", Policy{Quotas: []Quota{{Scope: User, Name: Each, GiBHours: 59}}}, func(*testing.T, *Book) {}, Request{MemoryBytes: 60 * gib, TTLMS: hourMS}, CodeQuotaHours, 0},
 		{"order", Policy{}, func(t *testing.T, b *Book) {

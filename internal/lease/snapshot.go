@@ -29,7 +29,7 @@ type DeviceStatus struct {
 	Cordoned     bool  `json:"cordoned,omitempty"`
 	Split        bool  `json:"split,omitempty"`    // its MIG instances are leased in its stead
 	Overfull     bool  `json:"overfull,omitempty"` // capacity shrank, or a reserve grew, below what was granted
-	Unseen       bool  `json:"unseen,omitempty"`   // nobody has looked for foreign processes yet
+	Unseen       bool  `json:"unseen,omitempty"`   // nobody has looked for foreign processes yet, or can now
 	ForeignBytes int64 `json:"foreign_bytes,omitempty"`
 	GrantedBytes int64 `json:"granted_bytes,omitempty"`
 }

@@ -114,8 +114,10 @@ func (w *world) step(t tester) {
 		events, err = b.Tick(w.atMS)
 	case n < 88:
 		events, err = b.Extend(w.atMS, w.lease(), int64(w.intn(3_000_000)), "ann")
-	case n < 94:
+	case n < 93:
 		events, err = b.SetForeign(w.atMS, uuid, pick[int64](w, 0, 0, 3*gib+1, 30*gib))
+	case n < 94:
+		events, err = b.LoseSight(w.atMS, uuid)
 	case n < 96:
 		events, err = b.Cordon(w.atMS, "root", uuid, w.intn(3) == 0)
 	case n < 97:
@@ -164,6 +166,7 @@ func (w *world) see(t tester, events []Event) {
 type model struct {
 	devices map[string]Device
 	foreign map[string]int64
+	unseen  map[string]bool
 	state   map[ID]State
 	request map[ID]Request
 	shares  map[ID][]Share
@@ -172,7 +175,7 @@ type model struct {
 }
 
 func newModel() *model {
-	return &model{foreign: map[string]int64{}, state: map[ID]State{}, request: map[ID]Request{}, shares: map[ID][]Share{}}
+	return &model{foreign: map[string]int64{}, unseen: map[string]bool{}, state: map[ID]State{}, request: map[ID]Request{}, shares: map[ID][]Share{}}
 }
 
 func (m *model) apply(e *Event) error {
@@ -181,12 +184,22 @@ func (m *model) apply(e *Event) error {
 	}
 	switch body := e.Body.(type) {
 	case *DevicesSet:
+		before := m.devices
 		m.devices = map[string]Device{}
 		for _, d := range body.Devices {
 			m.devices[d.UUID] = d
+			if _, ok := before[d.UUID]; !ok {
+				m.unseen[d.UUID] = true
+			}
 		}
+	case *Started:
+		for uuid := range m.devices {
+			m.unseen[uuid] = true
+		}
+	case *SightLost:
+		m.unseen[body.Device] = true
 	case *ForeignSeen:
-		m.foreign[body.Device] = body.Bytes
+		m.foreign[body.Device], m.unseen[body.Device] = body.Bytes, false
 	case *Submitted:
 		if m.maxID++; body.ID != m.maxID {
 			return fmt.Errorf("id %d is not the next", body.ID)
@@ -235,7 +248,7 @@ func (m *model) place(p *Placed) error {
 		foreign, spoken := m.foreign[s.Device], m.spoken(d)
 		over := foreign+spoken > d.CapacityBytes && spoken > before[s.Device]
 		d.Reserves = nil
-		if !ok || over || foreign+m.spoken(d) > d.CapacityBytes || s.Bytes < r.MemoryBytes {
+		if !ok || m.unseen[s.Device] || over || foreign+m.spoken(d) > d.CapacityBytes || s.Bytes < r.MemoryBytes {
 			return fmt.Errorf("device %s: %d and %d foreign of %d", s.Device, spoken, foreign, d.CapacityBytes)
 		}
 	}
