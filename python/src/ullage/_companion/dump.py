@@ -113,7 +113,9 @@ class Dumper:
 
     def describe(self, reason: str, about: Mapping[str, Any]) -> dict[str, Any]:
         """What stands in the file beside a recording."""
-        return {**describe(self.torch, reason, about, self.config.run, self.config.history), "number": self.count}
+        lease = self.config.lease
+        of_lease = {"id": lease.id, "memory_bytes": lease.memory} if lease else None
+        return {**describe(self.torch, reason, about, self.config.run, self.config.history), "number": self.count, "lease": of_lease}
 
 
 def write(torch: Any, path: str, beside: Mapping[str, Any], max_bytes: int = MAX_BYTES) -> int:
@@ -146,7 +148,8 @@ def write(torch: Any, path: str, beside: Mapping[str, Any], max_bytes: int = MAX
 
 def describe(torch: Any, reason: str, about: Mapping[str, Any], run: str, history: Optional[int]) -> dict[str, Any]:
     """What stands in the file beside a recording. history is None where it isn't known how many events are kept."""
-    dist, limits = api.distributed_rank(), about.get("limits") or {}
+    dist, limits, limits_by = api.distributed_rank(), about.get("limits") or {}, about.get("limits_by") or {}
+    devices = [api.describe(torch, d, stats, limits.get(d)) for d, stats in api.used_devices(torch).items()]
     return {
         "ullage": SCHEMA,
         "recording": about.get("recording", ""),
@@ -164,6 +167,6 @@ def describe(torch: Any, reason: str, about: Mapping[str, Any], run: str, histor
         "message": about.get("message"),
         "failed": about.get("failed"),
         "failures": about.get("failures", 0),
-        "devices": [api.describe(torch, d, stats, limits.get(d)) for d, stats in api.used_devices(torch).items()],
+        "devices": [{**row, "limit_by": limits_by.get(row["device"])} for row in devices],
         "holders": census.take(torch),
     }

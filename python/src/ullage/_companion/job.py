@@ -18,6 +18,16 @@ MAX_PROBLEMS = 20  # lines that one process adds to the list of problems
 
 
 @dataclass(frozen=True)
+class Lease:
+    """What the agent has granted to the job that this process is a part of."""
+
+    id: int
+    epoch: int  # grows with every grant of the machine
+    memory: int  # bytes, on each of its devices, for all of the job's processes; 0 where it is not known
+    context: int  # bytes that a process is expected to take besides its allocator
+
+
+@dataclass(frozen=True)
 class Config:
     """What the flags of `ullage run` say."""
 
@@ -29,6 +39,8 @@ class Config:
     at_exit: bool  # write a recording when a process ends
     budgets: tuple[int, ...]  # bytes of reserved memory: a recording at the first time that each is reached
     limit: int  # bytes that a process may reserve on a device; 0 for no limit
+    socket: str = ""  # the agent's, that is told of the process's memory; "" for none
+    lease: Optional[Lease] = None
 
 
 def load(folder: str) -> Config:
@@ -49,7 +61,15 @@ def load(folder: str) -> Config:
         at_exit=bool(raw["at_exit"]),
         budgets=tuple(int(b) for b in raw["budgets"]),
         limit=int(raw["limit_bytes"]),
+        socket=str(raw.get("socket") or ""),
+        lease=_lease(raw.get("lease")),
     )
+
+
+def _lease(raw: Optional[Mapping[str, Any]]) -> Optional[Lease]:
+    if not raw:
+        return None
+    return Lease(int(raw["id"]), int(raw["epoch"]), int(raw["memory_bytes"]), int(raw["context_bytes"]))
 
 
 class Meeting:

@@ -17,8 +17,9 @@ import threading
 import time
 from typing import Any, Optional
 
-from .._torch import api, counters, memory, oomtext
+from .._torch import api, counters, memory, oomtext, steps
 from . import dump, job
+from .limits import Limits
 
 TICK_SECONDS = 0.5  # between two looks for a request
 # While a limit is asked for and it is not known which device the process will use: between two looks, of a microsecond for
@@ -31,15 +32,15 @@ COUNTERS_MAX_BYTES = 64 << 20  # of the file of counters of one process
 # last thing that the process does; the others at most so often, and the last one in any case when the process ends.
 FAILURES_SECONDS = 60.0
 FAILURES_MAX = 4
-LIMIT_TRIES = 3  # of setting a limit on a device
 
 
 # What is missing where a step of watching fails, in words for the user.
 _FAILED = {
     "_record": "events are not recorded",
     "_observe": "failures of the allocator are not noticed",
-    "_limit_own_device": "the limit is not in force",
+    "_limit": "the limit is not in force",
     "_hook_ends": "the end of the process is not noticed",
+    "_report": "the agent is told nothing",
     "_start_thread": "no counters are written, and ullage snap is not answered",
     "_answer": "a request of ullage snap could not be answered",
     "_look": "counters or a limit are missing",
@@ -52,6 +53,8 @@ class Watcher:
 
     def __init__(self, torch: Any, config: job.Config, meeting: job.Meeting) -> None:
         self.torch, self.config, self.meeting = torch, config, meeting
+        self.steps = steps.Steps(torch)
+        self.reporter: Any = None
         self._fresh()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._fresh)
@@ -69,8 +72,11 @@ class Watcher:
         self.failure_dumps = 0
         self.budgets = sorted(self.config.budgets)
         self.reset_peak = 0  # the highest reserved peak that measuring in this process has set back
-        self.limits: dict[int, int] = {}  # device: bytes, where the limit is in force
-        self.limit_tries: dict[int, int] = {}
+        self.limits = Limits(self.torch, self.config)
+        self.steps.forget()
+        if self.reporter is not None:
+            self.reporter.forget()
+            self.reporter = None
         self.stop = threading.Event()
         self.thread: Optional[threading.Thread] = None
         self.begun_at = self.looked_at = self.counters_at = 0.0
@@ -85,7 +91,7 @@ class Watcher:
                 return
             self.pid, self.begun_at = os.getpid(), time.monotonic()
             self.meeting.mark("cuda")
-            for step in (self._record, self._observe, self._limit_own_device, self._hook_ends, self._start_thread):
+            for step in (self._record, self._observe, self._limit, self._report, self._hook_ends, self._start_thread):
                 self._safely(step)
         except Exception:
             pass
@@ -116,31 +122,18 @@ class Watcher:
     def _before_reset(self, device: int, now: memory.Reading) -> None:
         self.reset_peak = max(self.reset_peak, now.peak_reserved_bytes)
 
-    def _limit_own_device(self) -> None:
-        """Limits the device that this process will use, before it has anything on it.
+    def _limit(self) -> None:
+        if self.limits.lease_leaves() == 0:
+            self.meeting.problem("the lease leaves nothing for PyTorch: a CUDA context alone is expected to take as much")
+        self.limits.keep_own()
 
-        Setting a limit makes a context on the device with some releases of torch, so it must be the right one: the only one,
-        or the one that the launcher gave to this rank. Else it is waited for the process to show which one it uses: contexts
-        of all ranks on the first GPU have filled it before.
-        """
-        if self.config.limit > 0:
-            count, local = self.torch.cuda.device_count(), job.local_rank(os.environ)
-            if count == 1:
-                self._limit_device(0)
-            elif local is not None and local < count:
-                self._limit_device(local)
+    def _report(self) -> None:
+        """Begins to tell the agent, where there is one."""
+        if self.config.socket:
+            from .report import Reporter  # imports modules of the standard library that nothing else here needs
 
-    def _limit_devices(self) -> None:
-        """Limits the devices on which the program has made a context."""
-        for device in range(self.torch.cuda.device_count()):
-            if device not in self.limits and api.has_context(self.torch, device):
-                self._limit_device(device)
-
-    def _limit_device(self, device: int) -> None:
-        if device not in self.limits and self.limit_tries.setdefault(device, 0) < LIMIT_TRIES:
-            self.limit_tries[device] += 1
-            api.limit(self.torch, device, self.config.limit)
-            self.limits[device] = self.config.limit
+            self.reporter = Reporter(self.torch, self.config, self.limits, self.meeting, self.steps)
+            self.reporter.begin()
 
     def _hook_ends(self) -> None:
         atexit.register(self._end)
@@ -180,7 +173,8 @@ class Watcher:
 
     def _dump_or_raise(self, reason: str, **about: Any) -> str:
         with self.busy:
-            path = self.dumper.dump(reason, {"failed": self.failed, "failures": self.failures, "limits": self.limits, **about})
+            known = {"failed": self.failed, "failures": self.failures, "limits": self.limits.in_force, "limits_by": self.limits.by}
+            path = self.dumper.dump(reason, {**known, **about})
             self.unrecorded = 0
             return path
 
@@ -224,7 +218,7 @@ class Watcher:
                 self._safely(step)
 
     def _pause(self) -> float:
-        hurry = self.config.limit and not self.limits and time.monotonic() - self.begun_at < HURRY_FOR_SECONDS
+        hurry = self.limits.waiting() and time.monotonic() - self.begun_at < HURRY_FOR_SECONDS
         return HURRY_SECONDS if hurry else TICK_SECONDS
 
     def _answer(self) -> None:
@@ -245,11 +239,10 @@ class Watcher:
         self.meeting.tell(f"snapped-{self.pid}.json", answer)
 
     def _look(self) -> None:
-        """Looks for devices to limit at every tick, and at the counters: for budgets, and when a line is due."""
+        """Keeps the limits at every tick, and looks at the counters: for budgets, and when a line is due."""
         if not self.torch.cuda.is_initialized():  # still within the call that began all this
             return
-        if self.config.limit:
-            self._limit_devices()
+        self.limits.keep()
         now = time.monotonic()
         due = now - self.counters_at >= COUNTERS_SECONDS
         if not due and (not self.budgets or now - self.looked_at < TICK_SECONDS / 2):
@@ -297,6 +290,8 @@ class Watcher:
                 return
             self.ended = True
             self.stop.set()
+            if self.reporter is not None:
+                self.reporter.end()
             if self.thread is not None and self.thread is not threading.current_thread():
                 self.thread.join(5.0)
             written = self.dumper.count

@@ -6,6 +6,7 @@ devices on which it holds memory.
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from typing import Any, Callable, Mapping, Optional
 
@@ -81,10 +82,39 @@ def on_out_of_memory(torch: Any, observer: Callable[[int, int, int, int], None])
 
 
 def limit(torch: Any, device: int, limit_bytes: int) -> None:
-    """Bounds what this process's allocator may reserve on a device."""
-    total = torch.cuda.get_device_properties(device).total_memory
+    """Bounds what this process's allocator may reserve on a device. Where it is as large as the device, nothing is bounded."""
     with torch.cuda.device(device):
-        torch.cuda.set_per_process_memory_fraction(min(1.0, limit_bytes / total), device)
+        torch.cuda.set_per_process_memory_fraction(fraction_of(limit_bytes, total_bytes(torch, device)), device)
+
+
+def fraction_of(limit_bytes: int, total: int) -> float:
+    """The fraction of which PyTorch's allocator makes a limit of just so many bytes, and never one more: it rounds down."""
+    if limit_bytes >= total:
+        return 1.0
+    fraction = max(0, limit_bytes) / total
+    above = math.nextafter(fraction, 1.0)
+    return above if int(fraction * total) < limit_bytes and int(above * total) == limit_bytes else fraction
+
+
+def total_bytes(torch: Any, device: int) -> int:
+    """What a memory fraction is a fraction of: the device's memory, as CUDA's properties have it."""
+    return int(torch.cuda.get_device_properties(device).total_memory)
+
+
+def tells_limit(torch: Any) -> bool:
+    """Whether this torch (2.8 and newer) tells the memory fraction that is set."""
+    return hasattr(torch.cuda.memory, "get_per_process_memory_fraction")
+
+
+def limit_of(torch: Any, device: int) -> Optional[int]:
+    """What this process's allocator may reserve on a device; None without a limit, or where this torch doesn't tell.
+
+    Some releases ask the driver for the device's size, which makes a context.
+    """
+    if not tells_limit(torch):
+        return None
+    fraction = float(torch.cuda.memory.get_per_process_memory_fraction(device))
+    return round(fraction * total_bytes(torch, device)) if 0 <= fraction < 1 else None
 
 
 def has_context(torch: Any, device: int) -> bool:
@@ -110,22 +140,13 @@ def describe(torch: Any, device: int, stats: Mapping[str, int], limit_bytes: Opt
         properties = torch.cuda.get_device_properties(device)
         row["name"], row["total_bytes"] = str(properties.name), int(properties.total_memory)
         if limit_bytes is None:
-            row["limit_bytes"] = _limit_of(torch, device, row["total_bytes"])
+            row["limit_bytes"] = limit_of(torch, device)
         if stats.get("reserved_bytes.all.current", 0):  # there is a context, so asking makes none
             row["free_bytes"] = int(torch.cuda.mem_get_info(device)[0])
     except Exception:
         pass
     row["stats"] = {k: int(v) for k, v in stats.items() if isinstance(v, int)}
     return row
-
-
-def _limit_of(torch: Any, device: int, total_bytes: int) -> Optional[int]:
-    """The memory fraction in bytes if one is set and this release tells, else None."""
-    getter = getattr(torch.cuda.memory, "get_per_process_memory_fraction", None)
-    if getter is None:
-        return None
-    fraction = float(getter(device))
-    return int(fraction * total_bytes) if 0 < fraction < 1 else None
 
 
 def distributed_rank() -> Optional[int]:

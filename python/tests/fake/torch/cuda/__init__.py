@@ -77,10 +77,14 @@ class _Properties:
     name = "Fake GPU"
     total_memory = _C.total
 
+    def __init__(self, device):
+        if not os.environ.get("FAKE_TORCH", "2.11").startswith(("2.0", "2.1.", "2.3")):
+            self.uuid = f"0000000{device}-0000-0000-0000-000000000000"
+
 
 def get_device_properties(device):
     _lazy_init()
-    return _Properties
+    return _Properties(device)
 
 
 def set_per_process_memory_fraction(fraction, device=None):
