@@ -58,11 +58,24 @@ func (e *StartError) Hint() string {
 // where one ended it. Signals from the channel are handed on to it. The program stays in
 // this process's group, so that the keys of a terminal (Ctrl-C, Ctrl-Z) do what they always do.
 func Run(c Command, signals <-chan os.Signal) (int, error) {
+	cmd, err := start(c)
+	if err != nil {
+		return 0, err
+	}
+	return await(cmd, signals)
+}
+
+func start(c Command) (*exec.Cmd, error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Environ, c.Stdin, c.Stdout, c.Stderr
 	if err := cmd.Start(); err != nil {
-		return 0, startError(c.Args[0], err)
+		return nil, startError(c.Args[0], err)
 	}
+	return cmd, nil
+}
+
+// await waits for a program's end and hands signals on to it.
+func await(cmd *exec.Cmd, signals <-chan os.Signal) (int, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {
@@ -72,7 +85,7 @@ func Run(c Command, signals <-chan os.Signal) (int, error) {
 		case err := <-ended:
 			var exit *exec.ExitError
 			if err != nil && !errors.As(err, &exit) {
-				return 0, fmt.Errorf("%s: %w", c.Args[0], err)
+				return 0, fmt.Errorf("%s: %w", cmd.Args[0], err)
 			}
 			return statusOf(cmd.ProcessState), nil
 		}
