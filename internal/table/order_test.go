@@ -13,18 +13,28 @@ import (
 	"github.com/ullage-dev/ullage/snapshot"
 )
 
-// TestSorted: both ways of sorting do what a stable sort does, whatever the keys.
+// TestSorted: both ways of sorting do what a stable sort does, whatever the keys, which rows
+// match, and how they are parted.
 func TestSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-3, 3), rapid.SampledFrom([]int64{absent, unending}), rapid.Int64Range(1<<40, 1<<40+5000))
-		list := rapid.SliceOfN(key, 0, 300).Draw(t, "keys")
-		var keys []uint64
-		var want []int32
-		for i, k := range list {
-			keys, want = append(keys, sortKey(k)), append(want, int32(i))
+		list := rapid.SliceOfN(key, 0, 1500).Draw(t, "keys")
+		every := rapid.IntRange(1, 3).Draw(t, "every")
+		parts := make([]orderMaker, rapid.IntRange(1, 3).Draw(t, "parts"))
+		for i := range parts {
+			parts[i] = orderMaker{key: func(r *row) int64 { return list[r.id] }, keys: newKeyList(), gapless: true}
 		}
+		want := []int32{}
+		for i := 0; i < len(list); i += every {
+			parts[i*len(parts)/len(list)].add(&row{id: i})
+			want = append(want, int32(i))
+		}
+		asTheyStand := slices.Clone(want)
 		slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(list[a], list[b]) })
-		if got := sorted(keys); !slices.Equal(got, want) {
+		if inOrder(parts) != slices.Equal(want, asTheyStand) {
+			t.Fatalf("keys %v: in order is %v", list, inOrder(parts))
+		}
+		if got := sorted(parts, join(parts).n); !slices.Equal(got, want) {
 			t.Fatalf("keys %v: %v, want %v", list, got, want)
 		}
 	})

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"iter"
 	"runtime"
 	"sync"
 )
@@ -10,21 +11,22 @@ func (t *Tables) makeOrder(what What, s scope, src source, tests []test, c *colu
 	want, key := t.wants(tests, c)
 	rows := src.count(s)
 	parts := t.split(what, s, rows)
-	makers, keys := newMakers(src, parts, tests, key, rows)
+	makers := make([]orderMaker, len(parts))
 	var wg sync.WaitGroup
 	for i, part := range parts {
+		makers[i] = orderMaker{tests: tests, key: key, keys: newKeyList(), gapless: true}
 		wg.Go(func() { src.each(part, want, makers[i].add) })
 	}
 	wg.Wait()
 	o := join(makers)
 	o.all = rows
-	if key != nil {
-		if keys == nil {
-			keys = keysOf(makers)
-		}
-		o.sort(keys)
+	switch {
+	case key != nil && !inOrder(makers):
+		o.rows = sorted(makers, o.n)
+	case !o.gapless:
+		o.rows = rowsOf(makers, o.n)
 	}
-	return o
+	return &o.order
 }
 
 // wants returns what has to be known of rows to test and to order them, and their key, nil
@@ -38,37 +40,6 @@ func (t *Tables) wants(tests []test, c *column) (want need, key func(*row) int64
 		return want, nil
 	}
 	return want | c.need, c.key(t)
-}
-
-// newMakers makes what gathers the rows of each part. Where all rows match, it is known how
-// many keys there will be, and where each part's stand: then they are returned.
-func newMakers(src source, parts []scope, tests []test, key func(*row) int64, rows int) (makers []orderMaker, keys []uint64) {
-	makers = make([]orderMaker, len(parts))
-	if len(tests) == 0 && key != nil {
-		keys = make([]uint64, rows)
-	}
-	rest := keys
-	for i, part := range parts {
-		makers[i] = orderMaker{tests: tests, key: key, gapless: len(tests) == 0}
-		if keys != nil {
-			n := src.count(part)
-			makers[i].keys, rest = rest[:0:n], rest[n:]
-		}
-	}
-	return makers, keys
-}
-
-// sort puts the rows in the order of their keys.
-func (o *order) sort(keys []uint64) {
-	places := sorted(keys)
-	for i, p := range places {
-		if o.rows == nil {
-			places[i] = int32(o.first) + p
-		} else {
-			places[i] = o.rows[p]
-		}
-	}
-	o.rows = places
 }
 
 // From how many rows on a scope is split, and into how many parts at the most: each has
@@ -109,8 +80,10 @@ type orderMaker struct {
 	order
 	tests   []test
 	key     func(*row) int64 // nil: rows stay as they stand
-	keys    []uint64
-	gapless bool // so far: then there is no list
+	keys    keyList
+	list    pieces[int32] // of rows
+	gapless bool          // so far: then there is no list
+	top     int           // the highest row
 }
 
 func (m *orderMaker) add(r *row) {
@@ -119,19 +92,20 @@ func (m *orderMaker) add(r *row) {
 			return
 		}
 	}
-	if m.gapless && m.n == 0 {
+	if m.n == 0 {
 		m.first = r.id
 	}
 	if m.gapless && r.id != m.first+m.n {
 		m.write()
 	}
+	if !m.gapless {
+		m.list.add(int32(r.id))
+	}
 	m.n++
 	m.bytes += r.size
+	m.top = max(m.top, r.id)
 	if m.key != nil {
-		m.keys = append(m.keys, sortKey(m.key(r)))
-	}
-	if !m.gapless {
-		m.rows = append(m.rows, int32(r.id))
+		m.keys.add(sortKey(m.key(r)))
 	}
 }
 
@@ -139,47 +113,62 @@ func (m *orderMaker) add(r *row) {
 func (m *orderMaker) write() {
 	m.gapless = false
 	for k := range m.n {
-		m.rows = append(m.rows, int32(m.first+k))
+		m.list.add(int32(m.first + k))
 	}
 }
 
-// join puts the rows of parts behind each other.
-func join(parts []orderMaker) *order {
-	o := new(order)
-	gapless := true
+// pieces goes over the keys of all rows, and the rows beside them, piece by piece.
+func (m *orderMaker) pieces() iter.Seq2[[]uint64, []int32] {
+	return func(yield func([]uint64, []int32) bool) {
+		listed, next := m.list.all(), m.first
+		var run []int32
+		for k, keys := range m.keys.all() {
+			if m.gapless {
+				run = run[:0]
+				for range keys {
+					run = append(run, int32(next))
+					next++
+				}
+			} else {
+				run = listed[k]
+			}
+			if !yield(keys, run) {
+				return
+			}
+		}
+	}
+}
+
+// join adds parts up, but for their lists.
+func join(parts []orderMaker) *orderMaker {
+	o := &orderMaker{gapless: true}
 	for i := range parts {
 		p := &parts[i]
-		gapless = gapless && p.gapless && (o.n == 0 || p.n == 0 || p.first == o.first+o.n)
+		if p.n == 0 {
+			continue
+		}
 		if o.n == 0 {
 			o.first = p.first
 		}
+		o.gapless = o.gapless && p.gapless && p.first == o.first+o.n
 		o.n += p.n
 		o.bytes += p.bytes
 	}
-	if gapless {
-		return o
-	}
-	o.rows = make([]int32, 0, o.n)
+	return o
+}
+
+// rowsOf puts the rows of parts, n in all, behind each other.
+func rowsOf(parts []orderMaker, n int) []int32 {
+	rows := make([]int32, 0, n)
 	for i := range parts {
 		p := &parts[i]
 		if p.gapless {
 			p.write()
 		}
-		o.rows = append(o.rows, p.rows...)
-		p.rows = nil
+		for _, piece := range p.list.all() {
+			rows = append(rows, piece...)
+		}
+		p.list = pieces[int32]{}
 	}
-	return o
-}
-
-// keysOf puts the keys of parts behind each other.
-func keysOf(parts []orderMaker) []uint64 {
-	if len(parts) == 1 {
-		return parts[0].keys
-	}
-	var keys []uint64
-	for i := range parts {
-		keys = append(keys, parts[i].keys...)
-		parts[i].keys = nil
-	}
-	return keys
+	return rows
 }
