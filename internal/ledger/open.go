@@ -74,6 +74,16 @@ func open(ctx context.Context, path string, t tuning) (*Ledger, error) {
 	return l, nil
 }
 
+// Lock takes the lock beside a file that a program is to have for itself, the ledger or another,
+// until it is given back or the program ends. Its error is a *LockedError where another has it.
+func Lock(path string) (release func() error, err error) {
+	f, err := lockFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return unlock(f) }, nil
+}
+
 // lockFile makes, opens and locks the file beside the ledger. It is never removed: who removes
 // a lock file may remove the one that somebody else has just locked.
 func lockFile(path string) (*os.File, error) {

@@ -5,128 +5,146 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/holder"
 	"github.com/ullage-dev/ullage/internal/lease"
 	"github.com/ullage-dev/ullage/internal/ledger"
+	"github.com/ullage-dev/ullage/internal/metrics"
+	"github.com/ullage-dev/ullage/internal/settings"
 )
 
 // Options is what an agent is made of.
 type Options struct {
 	Version   string
-	Boot      string // the kernel's boot id
+	Boot      string // names this boot of the machine: holder.Boot
 	UID       int    // that the agent runs as: an admin
-	ProbeSpec string // as gpu.Open took it, for people
+	Settings  settings.Settings
 	Ledger    *ledger.Ledger
 	Probe     gpu.Probe
 	Clock     Clock
-	Processes Processes
+	Processes holder.Processes
+	PeerOf    func(*net.UnixConn) (Peer, error)
 	Names     Names
-	Metrics   func(*Agent) http.Handler // of the address for metrics; nil: none
+	Counters  *metrics.Counters
+	Metrics   func(metrics.Source) http.Handler // answers a scrape; needed where the settings have an address for it
 	Log       *slog.Logger
-	Config    Config
-}
-
-// Config is what the configuration says. All of it but what is marked may change while the
-// agent runs; see Agent.Reload.
-type Config struct {
-	Socket        string // fixed at the start: the path of the API's socket
-	Metrics       string // fixed at the start: host:port of the metrics; empty: none
-	Interval      time.Duration
-	AdminGroup    string
-	ForeignWindow time.Duration // peaks of foreign memory are held for so long
-	DrainDeadline time.Duration // a lease that drains for longer is reported
-	RestartGrace  time.Duration // what each lease has left at least after a restart of the agent
-	Grace         time.Duration // from SIGTERM to SIGKILL
-	Over          string        // warn, stop or tolerate: what happens to a lease that uses more than it has
-	Expired       string        // stop or warn
-	ContextBytes  int64         // what a process's context is expected to take
-	Policy        lease.Policy
-	Reserves      []Reserve
-	Projects      []Project
-}
-
-// Reserve keeps a minimum for a queue on the devices that it names.
-type Reserve struct {
-	Queue  string
-	Bytes  int64
-	Device string // a UUID; empty: all
-	Model  string // part of the model's name, in either case; empty: all
-}
-
-// Project is who may ask in its name.
-type Project struct {
-	Name   string
-	Users  []string
-	Groups []string
 }
 
 // Agent is the agent of a machine. Its methods may be called from several goroutines.
 type Agent struct {
 	Options
-	log      *slog.Logger
-	config   atomic.Pointer[Config]
+	settings atomic.Pointer[settings.Settings]
 	view     atomic.Pointer[view]
 	started  time.Time
-	startErr atomic.Pointer[string] // why the ledger is not at work yet
+	audit    *ledger.Reader // looks at the ledger beside the one that writes it
 	changes  changes
 }
 
 // New makes an agent. It does nothing before Run.
 func New(o Options) (*Agent, error) {
-	if o.Ledger == nil || o.Probe == nil || o.Clock == nil || o.Processes == nil || o.Names == nil || o.Log == nil {
-		return nil, errors.New("an agent needs a ledger, a probe, a clock, processes, names and a log")
+	switch {
+	case o.Ledger == nil, o.Probe == nil, o.Clock == nil, o.Processes == nil, o.PeerOf == nil, o.Names == nil, o.Counters == nil, o.Log == nil:
+		return nil, errors.New("an agent needs a ledger, a probe, a clock, processes, peers, names, counters and a log")
+	case o.Settings.Metrics != "" && o.Metrics == nil:
+		return nil, errors.New("an agent that listens for scrapes needs somebody who answers them")
 	}
-	a := &Agent{Options: o, log: o.Log, started: o.Clock.Now()}
-	a.config.Store(&o.Config)
+	a := &Agent{Options: o, started: o.Clock.Now()}
+	a.settings.Store(&o.Settings)
 	a.view.Store(&view{})
 	return a, nil
 }
 
 // Run works until ctx has ended, or something that the agent cannot do without has failed.
-func (a *Agent) Run(ctx context.Context) error {
+// Jobs go on when it ends: their leases are in the ledger, and the next agent takes them up.
+func (a *Agent) Run(ctx context.Context) (err error) {
+	front, err := a.listen()
+	if err != nil {
+		return err
+	}
+	defer front.close()
+	if a.audit, err = a.Ledger.Reader(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.audit.Close()) }()
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.watch(ctx) })
+	group.Go(func() error { return front.serve(ctx) })
+	a.Log.Info("the agent is at work", "socket", a.Settings.Socket, "metrics", a.Settings.Metrics, "version", a.Version)
 	return group.Wait()
 }
 
-// begin tells the ledger that the agent is at work, and what its policy is.
+// begin tells the ledger that the agent is at work, and what its policy is, and takes up the
+// leases that an agent before it left.
 func (a *Agent) begin(ctx context.Context) error {
-	c := a.config.Load()
+	s := a.settings.Load()
 	_, err := a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) {
-		return b.Start(atMS, a.Boot, c.RestartGrace.Milliseconds())
+		return b.Start(atMS, a.Boot, s.RestartGrace.Milliseconds())
 	})
 	if err == nil {
-		_, err = a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) {
-			return b.SetPolicy(atMS, lease.Agent, c.Policy)
-		})
+		err = a.setPolicy(ctx, s.Policy)
 	}
+	if err != nil {
+		return err
+	}
+	var live []lease.Lease
+	a.Ledger.View(func(b *lease.Book) { live = b.Leases() })
+	a.adopt(ctx, live)
+	return nil
+}
+
+// Reload takes new settings, and returns the keys of those that wait for the next start.
+func (a *Agent) Reload(ctx context.Context, next settings.Settings) (later []string, err error) {
+	next, later = a.settings.Load().Reload(next)
+	if err := a.setPolicy(ctx, next.Policy); err != nil {
+		return nil, err
+	}
+	a.settings.Store(&next)
+	return later, nil
+}
+
+func (a *Agent) setPolicy(ctx context.Context, p lease.Policy) error {
+	_, err := a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) {
+		return b.SetPolicy(atMS, lease.Agent, p)
+	})
 	return err
 }
 
-// Reload takes a new configuration. It says what of it waits for the next start.
-func (a *Agent) Reload(ctx context.Context, c Config) (fixed []string, err error) {
-	if _, err := a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) {
-		return b.SetPolicy(atMS, lease.Agent, c.Policy)
-	}); err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
+// Ready returns nil when the agent knows its machine, or why it does not.
+func (a *Agent) Ready() error {
+	switch v := a.now(); {
+	case v.problem != "":
+		return fmt.Errorf("the GPUs cannot be read: %s", v.problem)
+	case v.readings == 0:
+		return errors.New("the GPUs have not been read yet")
 	}
-	old := a.config.Load()
-	if c.Socket != old.Socket {
-		fixed = append(fixed, "socket")
-	}
-	if c.Metrics != old.Metrics {
-		fixed = append(fixed, "metrics")
-	}
-	c.Socket, c.Metrics = old.Socket, old.Metrics
-	a.config.Store(&c)
-	return fixed, nil
+	return nil
 }
+
+// Status is of metrics.Source.
+func (a *Agent) Status() metrics.Status {
+	s, v := a.settings.Load(), a.now()
+	status := metrics.Status{
+		Ready: a.Ready() == nil, DrainDeadline: s.DrainDeadline, PerProcess: s.PerProcessMetrics,
+	}
+	if v.readings > 0 {
+		status.Read = v.reading.Time
+	}
+	for _, q := range s.Policy.Queues {
+		status.Queues = append(status.Queues, q.Name)
+	}
+	return status
+}
+
+// State is of metrics.Source: the state for all users.
+func (a *Agent) State() client.State { return a.state(&caller{admin: true}) }

@@ -2,20 +2,60 @@ package node
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 
 	"github.com/ullage-dev/ullage/internal/lease"
 )
 
-// decide runs a decision on the book at the agent's time, and wakes whoever waits for the
-// leases that it changed. Its events are on disk when it returns; see ledger.Ledger.Do for its
-// errors. All decisions of the agent go through here.
+// decide runs a decision on the book at the agent's time. Its events are on disk when it
+// returns; see ledger.Ledger.Do for its errors, and note that a decision returns no other
+// error than a refusal, or those that share its transaction fail with it. All decisions of the
+// agent go through here: whoever waits for a lease is woken, holders are watched, and what
+// happened is counted and logged.
 func (a *Agent) decide(ctx context.Context, decision func(b *lease.Book, atMS int64) ([]lease.Event, error)) ([]lease.Event, error) {
+	began := a.Clock.Now()
 	events, err := a.Ledger.Do(ctx, func(b *lease.Book) ([]lease.Event, error) {
 		return decision(b, a.Clock.NowMS())
 	})
+	if len(events) == 0 {
+		return events, err
+	}
+	a.Counters.Committed(a.Clock.Now().Sub(began))
+	a.Ledger.View(func(b *lease.Book) { a.Counters.Decided(b, events) })
+	a.log(ctx, events)
 	a.changes.tell(events)
+	a.follow(ctx, events)
 	return events, err
+}
+
+// log writes a line for each event that is about a lease. The readings of a second have no
+// line: the ledger keeps them.
+func (a *Agent) log(ctx context.Context, events []lease.Event) {
+	for i := range events {
+		e := &events[i]
+		attrs := []slog.Attr{slog.Int64("seq", e.Seq), slog.String("actor", e.Actor), slog.Int64("lease", int64(e.Lease()))}
+		level := slog.LevelInfo
+		switch body := e.Body.(type) {
+		case *lease.ForeignSeen, *lease.DevicesSet:
+			level = slog.LevelDebug
+		case *lease.Submitted:
+			attrs = append(attrs, slog.Int64("memory_bytes", body.Request.MemoryBytes), slog.Int("devices", body.Request.Devices), slog.Int("holder_pid", body.Request.HolderPID))
+		case *lease.Placed:
+			attrs = append(attrs, slog.Int64("epoch", body.Epoch), slog.Any("shares", body.Shares))
+		case *lease.Refused:
+			attrs = append(attrs, slog.String("code", string(body.Code)), slog.String("why", body.Why))
+		case *lease.DrainBegun:
+			attrs = append(attrs, slog.String("cause", string(body.Cause)))
+		case *lease.Closed:
+			attrs = append(attrs, slog.String("cause", string(body.Cause)))
+		case *lease.DeadlineSet:
+			attrs = append(attrs, slog.Int64("expires_ms", body.ExpiresMS), slog.String("cause", string(body.Cause)))
+		case *lease.Cordoned:
+			attrs = append(attrs, slog.String("device", body.Device), slog.Bool("on", body.On))
+		}
+		a.Log.LogAttrs(ctx, level, e.Kind(), attrs...)
+	}
 }
 
 // changes wakes those who wait for a lease to change. The zero value is ready.

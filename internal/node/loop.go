@@ -8,7 +8,7 @@ import (
 func (a *Agent) watch(ctx context.Context) error {
 	for {
 		a.look(ctx)
-		over, stop := a.Clock.Timer(a.config.Load().Interval)
+		over, stop := a.Clock.Timer(a.settings.Load().Interval)
 		select {
 		case <-over:
 		case <-ctx.Done():

@@ -26,6 +26,5 @@ type watched struct {
 // now returns the view of this moment. It is never nil.
 func (a *Agent) now() *view { return a.view.Load() }
 
-// publish puts a view in the place of the last one, and wakes those who wait for a change of
-// readiness.
+// publish puts a view in the place of the last one.
 func (a *Agent) publish(v *view) { a.view.Store(v) }
