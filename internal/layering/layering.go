@@ -75,6 +75,7 @@ func house() []room {
 		{path: "internal/tune", floor: 5, pure: true},
 		{path: "internal/child", floor: 5, powers: spawn},
 		{path: "internal/client", floor: 5},
+		{path: "internal/enforce", floor: 5, pure: true},
 		{path: "internal/ledger", floor: 5},
 		{path: "internal/settings", floor: 5},
 		{path: "internal/metrics", floor: 6},
