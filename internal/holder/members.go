@@ -89,7 +89,7 @@ func (m *Members) SetClaims(claims []Claim) {
 		}
 	}
 	if fresh {
-		m.refreshAll()
+		m.Refresh()
 	}
 }
 
@@ -101,8 +101,9 @@ func (m *Members) drop(lease int64, c *claimed) {
 	delete(m.claims, lease)
 }
 
-// refreshAll looks at all processes, parents before their children.
-func (m *Members) refreshAll() {
+// Refresh finds the leases of all processes anew, parents before their children. It is for
+// when users have other names than they had.
+func (m *Members) Refresh() {
 	all := slices.SortedFunc(maps.Values(m.procs), func(a, b *member) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
 	})

@@ -2,31 +2,252 @@ package node
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/holder"
+	"github.com/ullage-dev/ullage/internal/lease"
 )
 
-// watch reads the probe at every interval until ctx has ended.
+// loop is what the watching of the machine remembers from one reading to the next. One
+// goroutine has it.
+type loop struct {
+	*Agent
+	members  *holder.Members
+	nameless bool                     // somebody's name could not be asked for: members may be missing
+	former   map[holder.ID][]lease.ID // members that have ended, until a reading shows that they are off the devices
+	told     []lease.Device           // that the book was told of
+	goodMS   map[string]int64         // when each of them could last be looked at
+	on       map[string][]holder.ID   // processes on each place at the last reading of it
+	peaks    *peaks
+	over     map[overUse]bool
+	sent     map[holder.ID]syscall.Signal
+	overdue  map[lease.ID]bool
+	trouble  string // that was last logged
+	cut      []string
+}
+
+func newLoop(a *Agent) *loop {
+	l := &loop{
+		Agent: a, former: map[holder.ID][]lease.ID{}, goodMS: map[string]int64{}, on: map[string][]holder.ID{}, peaks: newPeaks(),
+		over: map[overUse]bool{}, sent: map[holder.ID]syscall.Signal{}, overdue: map[lease.ID]bool{},
+	}
+	l.members = holder.NewMembers(l.userName)
+	return l
+}
+
+// userName is a user's name as leases have it; nobody's where it cannot be asked for.
+func (l *loop) userName(uid int) string {
+	name, err := l.Names.User(uid)
+	if err != nil {
+		l.nameless = true
+		return ""
+	}
+	return name
+}
+
+// watch looks at the machine at every interval, and when a process that matters has ended,
+// until ctx has ended.
 func (a *Agent) watch(ctx context.Context) error {
-	for {
-		a.look(ctx)
-		over, stop := a.Clock.Timer(a.settings.Load().Interval)
+	l := newLoop(a)
+	for ctx.Err() == nil {
+		soon := l.look(ctx)
+		l.rest(ctx, soon)
+	}
+	return nil
+}
+
+// settlePause is how long the loop waits when it hears of a death. Processes of a job end
+// together, and the driver takes a moment to give their memory back.
+const settlePause = 50 * time.Millisecond
+
+// rest waits for the next look: an interval, a quarter of one if the driver is about to show
+// memory free, or until a process has ended.
+func (l *loop) rest(ctx context.Context, soon bool) {
+	span := l.settings.Load().Interval
+	if soon {
+		span /= 4
+	}
+	over, stop := l.Clock.Timer(span)
+	defer stop()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	case <-l.Processes.Deaths():
+		l.bury(ctx)
+		pause, stopPause := l.Clock.Timer(settlePause)
+		defer stopPause()
 		select {
+		case <-pause:
 		case <-over:
 		case <-ctx.Done():
-			stop()
-			return nil
 		}
 	}
 }
 
-// look reads the probe once and publishes what it shows.
-func (a *Agent) look(ctx context.Context) {
-	next := *a.now()
-	reading, err := a.Probe.Read(ctx)
-	if err != nil {
-		next.problem = err.Error()
-	} else {
-		next.reading, next.problem = reading, ""
-		next.readings++
+// round is one look at the machine: what was known before the reading, the reading, and what
+// follows.
+type round struct {
+	atMS    int64
+	leases  []lease.Lease // that hold memory
+	state   map[lease.ID]lease.State
+	shares  map[string]map[lease.ID]int64 // by place
+	parents map[string]string             // the GPU of each MIG instance that the book knows
+	empty   map[lease.ID]bool             // nobody lived who belongs to it, before the reading
+	read    bool                          // the reading succeeded
+	reading gpu.Reading
+	places  []place
+	use     map[string]use
+	foreign map[string]int64
+	stop    []lease.ID // for using more than they have
+	clear   []lease.ID // are empty, and off the devices by this reading
+	problem string
+}
+
+// look is one round. It tells whether the next one should come soon.
+func (l *loop) look(ctx context.Context) (soon bool) {
+	l.bury(ctx)
+	r := l.begin()
+	l.census(r)
+	l.read(ctx, r)
+	if ctx.Err() != nil {
+		return false
 	}
-	a.publish(&next)
+	if r.read {
+		l.join(r)
+		r.stop = l.judge(r)
+		l.findClear(r)
+	}
+	l.settle(ctx, r)
+	l.enforceEnds()
+	l.tellOverdue(l.draining(), r.atMS, l.settings.Load().DrainDeadline)
+	l.tellTrouble(r.problem)
+	l.show(r)
+	return l.soon(r)
+}
+
+// begin takes the leases that hold memory from the book.
+func (l *loop) begin() *round {
+	r := &round{
+		atMS: l.Clock.NowMS(), state: map[lease.ID]lease.State{}, shares: map[string]map[lease.ID]int64{},
+		parents: map[string]string{}, empty: map[lease.ID]bool{}, use: map[string]use{}, foreign: map[string]int64{},
+	}
+	l.Ledger.View(func(b *lease.Book) {
+		r.leases = slices.DeleteFunc(b.Leases(), func(held lease.Lease) bool { return !held.Holds() })
+		for _, d := range b.Devices() {
+			r.parents[d.UUID] = d.Parent
+		}
+	})
+	claims := make([]holder.Claim, len(r.leases))
+	for i := range r.leases {
+		held := &r.leases[i]
+		r.state[held.ID] = held.State
+		claims[i] = holder.Claim{Lease: int64(held.ID), Epoch: held.Epoch, User: held.User, Holder: holderOf(&held.Request)}
+		for _, s := range held.Shares {
+			if r.shares[s.Device] == nil {
+				r.shares[s.Device] = map[lease.ID]int64{}
+			}
+			r.shares[s.Device][held.ID] += s.Bytes
+		}
+	}
+	l.members.SetClaims(claims)
+	return r
+}
+
+// bury takes down the processes that have ended, and takes back what they waited for.
+func (l *loop) bury(ctx context.Context) {
+	dead := l.Processes.Dead()
+	if len(dead) == 0 {
+		return
+	}
+	l.forget(dead)
+	l.withdraw(ctx, dead)
+}
+
+// forget moves processes from the members to those that were.
+func (l *loop) forget(dead []holder.ID) {
+	for _, id := range dead {
+		for _, of := range l.members.Leases(id) {
+			l.former[id] = append(l.former[id], lease.ID(of))
+		}
+		delete(l.sent, id)
+	}
+	l.members.Apply(holder.Changes{Ended: dead})
+}
+
+// census looks at all processes, and finds the leases that nobody alive belongs to. Where it
+// fails, none is.
+func (l *loop) census(r *round) {
+	ch, err := l.Processes.Scan()
+	if err != nil {
+		r.problem = "the machine's processes cannot be read: " + err.Error()
+		return
+	}
+	l.forget(ch.Ended)
+	ch.Ended = nil
+	l.members.Apply(ch)
+	if l.nameless {
+		l.nameless = false
+		l.members.Refresh()
+	}
+	for i := range r.leases {
+		held := &r.leases[i]
+		l.watchMembers(held.ID)
+		r.empty[held.ID] = len(l.members.Of(int64(held.ID))) == 0 && l.gone(holderOf(&held.Request))
+	}
+}
+
+// watchMembers has the loop hear of the end of a lease's members. One that has ended already
+// and was not waited for is still listed by the system.
+func (l *loop) watchMembers(of lease.ID) {
+	for _, id := range l.members.Of(int64(of)) {
+		if l.gone(id) {
+			l.forget([]holder.ID{id})
+		}
+	}
+}
+
+// gone tells whether a process has ended. Only the kernel's word for it counts: a process
+// that cannot be looked at lives.
+func (l *loop) gone(id holder.ID) bool {
+	return id == (holder.ID{}) || errors.Is(l.Processes.Watch(id), holder.ErrGone)
+}
+
+// read asks the probe, without a deadline of its own: the probe has one, and a reading that
+// was asked for after the deaths above is one that began after them.
+func (l *loop) read(ctx context.Context, r *round) {
+	began := l.Clock.Now()
+	reading, err := l.Probe.Read(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	l.Counters.Read(l.Clock.Now().Sub(began), err)
+	if err != nil {
+		r.problem = err.Error()
+		return
+	}
+	r.read, r.reading = true, reading
+}
+
+// tellTrouble logs what is wrong when it changes, not with every round.
+func (l *loop) tellTrouble(problem string) {
+	switch {
+	case problem == l.trouble:
+		return
+	case problem != "":
+		l.Log.Error("the machine cannot be watched: nothing is freed, and soon nothing is granted", "error", problem)
+	default:
+		l.Log.Info("the machine can be watched again")
+	}
+	l.trouble = problem
+}
+
+// soon tells whether a lease has just been left by all its processes, so that the driver is
+// about to give its memory back.
+func (l *loop) soon(r *round) bool {
+	const while = 10_000 // ms; memory that takes longer is not given back so soon
+	return slices.ContainsFunc(l.draining(), func(d lease.Lease) bool { return r.empty[d.ID] && r.atMS-d.DrainingMS < while })
 }

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/ullage-dev/ullage/internal/lease"
+	"github.com/ullage-dev/ullage/internal/settings"
+	"github.com/ullage-dev/ullage/internal/units"
+)
+
+// page is what the driver maps memory in: a share that is no whole number of pages is held
+// to the next one.
+const page = 2 * units.MiB
+
+// overUse is a lease that uses more than its share of a place.
+type overUse struct {
+	lease lease.ID
+	place string
+}
+
+// judge finds the leases that use more than they have, says so once each time, and returns
+// those that are to be stopped.
+func (l *loop) judge(r *round) (stop []lease.ID) {
+	action := l.settings.Load().Watch.Over
+	seen := map[overUse]bool{}
+	for i := range r.places {
+		p := &r.places[i]
+		if p.problem != "" { // it is as it was, for all that is known
+			maps.Copy(seen, l.overOn(p.UUID))
+			continue
+		}
+		over := r.over(p)
+		for _, id := range over {
+			o := overUse{id, p.UUID}
+			seen[o] = true
+			if !l.over[o] {
+				l.tellOver(r, o, action)
+			}
+		}
+		switch {
+		case action == settings.Stop:
+			stop = append(stop, over...)
+		case action == settings.Tolerate && len(over) > 0 && !r.room(p):
+			l.Log.Warn("a device has no room left for what a lease uses above its share", "lease", over[0], "device", p.UUID)
+			l.Counters.OverUse(string(settings.Stop))
+			stop = append(stop, over[0])
+		}
+	}
+	for o := range l.over {
+		if !seen[o] {
+			l.Log.Info("a lease is within its share again, or over", "lease", o.lease, "device", o.place)
+		}
+	}
+	l.over = seen
+	return stop
+}
+
+func (l *loop) overOn(place string) map[overUse]bool {
+	on := maps.Clone(l.over)
+	maps.DeleteFunc(on, func(o overUse, _ bool) bool { return o.place != place })
+	return on
+}
+
+// over returns the granted leases that use more of a place than they have, the one with the
+// most first.
+func (r *round) over(p *place) []lease.ID {
+	shares, used := r.shares[p.UUID], r.use[p.UUID].leases
+	excess := map[lease.ID]int64{}
+	for id, share := range shares {
+		if used[id] > (share+page-1)/page*page && r.state[id] == lease.Granted {
+			excess[id] = used[id] - share
+		}
+	}
+	return slices.SortedFunc(maps.Keys(excess), func(a, b lease.ID) int {
+		return cmp.Or(cmp.Compare(excess[b], excess[a]), cmp.Compare(a, b))
+	})
+}
+
+// room tells whether what is free on a place covers what its leases have not used yet.
+func (r *round) room(p *place) bool {
+	left := p.free
+	for id, share := range r.shares[p.UUID] {
+		left -= max(0, share-r.use[p.UUID].leases[id])
+	}
+	return left >= 0
+}
+
+func (l *loop) tellOver(r *round, o overUse, action settings.Action) {
+	l.Counters.OverUse(string(action))
+	l.Log.Warn("a lease uses more than its share", "lease", o.lease, "device", o.place, "action", action,
+		"share_bytes", r.shares[o.place][o.lease], "used_bytes", r.use[o.place].leases[o.lease])
+}

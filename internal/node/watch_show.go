@@ -1,0 +1,100 @@
+package node
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/ullage-dev/ullage/internal/client"
+	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/holder"
+	"github.com/ullage-dev/ullage/internal/lease"
+)
+
+// show publishes what a round has found. After a reading that failed it is what was known
+// before, with the problem.
+func (l *loop) show(r *round) {
+	next := *l.now()
+	next.problem = r.problem
+	if r.read {
+		next.reading = r.reading
+		next.readings++
+		next.watched = l.watchedOf(r)
+		next.jobs = l.jobsOf(r)
+	}
+	l.publish(&next)
+}
+
+func (l *loop) watchedOf(r *round) map[lease.ID]watched {
+	all := make(map[lease.ID]watched, len(r.leases))
+	for i := range r.leases {
+		held := &r.leases[i]
+		w := watched{grade: l.grade(r, held), used: map[string]int64{}}
+		for _, id := range l.members.Of(int64(held.ID)) {
+			w.processes = append(w.processes, id.PID)
+		}
+		for _, s := range held.Shares {
+			if u, ok := r.use[s.Device]; ok && !u.untold[held.ID] {
+				w.used[s.Device] = u.leases[held.ID]
+			}
+		}
+		all[held.ID] = w
+	}
+	return all
+}
+
+// grade is how firmly the limit of a lease is kept: by the hardware where it has a MIG
+// instance for itself, else by nobody, but it is watched.
+func (l *loop) grade(r *round, held *lease.Lease) string {
+	for _, s := range held.Shares {
+		i := slices.IndexFunc(r.places, func(p place) bool { return p.UUID == s.Device })
+		if i < 0 || r.places[i].Parent == "" || r.places[i].shared || s.Bytes < r.places[i].CapacityBytes {
+			return "watched"
+		}
+	}
+	return "hw"
+}
+
+// jobsOf are the processes of a reading, by PID.
+func (l *loop) jobsOf(r *round) []client.Job {
+	jobs := map[holder.ID]*client.Job{}
+	for i := range r.places {
+		for k := range r.places[i].procs {
+			p := &r.places[i].procs[k]
+			id := holder.ID{PID: p.PID, Start: p.StartTicks}
+			if jobs[id] == nil {
+				jobs[id] = l.jobOf(r, p)
+			}
+			jobs[id].Devices = append(jobs[id].Devices, client.JobDevice{Device: r.places[i].UUID, UsedBytes: p.UsedBytes})
+		}
+	}
+	all := make([]client.Job, 0, len(jobs))
+	for _, id := range slices.SortedFunc(maps.Keys(jobs), func(a, b holder.ID) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.Start, b.Start)) }) {
+		all = append(all, *jobs[id])
+	}
+	return all
+}
+
+func (l *loop) jobOf(r *round, p *gpu.Process) *client.Job {
+	job := &client.Job{PID: p.PID, User: p.User}
+	if leases := l.leasesOf(p); len(leases) > 0 {
+		job.Lease = int64(leases[0])
+	}
+	job.Orphan = l.orphan(r, p, lease.ID(job.Lease))
+	return job
+}
+
+// orphan tells whether a process holds memory for nobody: it was started under a lease that
+// is over, or who holds its lease has ended or given it back.
+func (l *loop) orphan(r *round, p *gpu.Process, of lease.ID) bool {
+	if of == 0 {
+		known, ok := l.members.Process(holder.ID{PID: p.PID, Start: p.StartTicks})
+		return ok && known.Mark.Lease != 0
+	}
+	i := slices.IndexFunc(r.leases, func(held lease.Lease) bool { return held.ID == of })
+	if i < 0 {
+		return true
+	}
+	held := &r.leases[i]
+	return held.State == lease.Draining || !held.Detached && l.gone(holderOf(&held.Request))
+}
