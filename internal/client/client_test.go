@@ -213,20 +213,3 @@ func TestDefaultSocket(t *testing.T) {
 		}
 	}
 }
-
-func TestEnviron(t *testing.T) {
-	l := client.Lease{ID: 7, Epoch: 9, Shares: []client.Share{{Device: "GPU-a", Bytes: 30}, {Device: "MIG-b", Bytes: 20}}}
-	want := []string{"CUDA_VISIBLE_DEVICES=GPU-a,MIG-b", "ULLAGE_LEASE=7", "ULLAGE_LEASE_EPOCH=9", "ULLAGE_LEASE_MEMORY=20", "ULLAGE_SOCKET=" + filepath.Join(mustAbs(t), "s")}
-	if diff := cmp.Diff(want, l.Environ("s")); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func mustAbs(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}

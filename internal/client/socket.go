@@ -3,7 +3,6 @@ package client
 import (
 	"path/filepath"
 	"strconv"
-	"strings"
 )
 
 // SystemSocket is where the agent of a machine listens.
@@ -34,34 +33,4 @@ func OwnSocket(env func(string) (string, bool), uid int) string {
 		return filepath.Join(dir, "ullage", "agent.sock")
 	}
 	return filepath.Join("/run/user", strconv.Itoa(uid), "ullage", "agent.sock")
-}
-
-// Environ is what a program is told of the lease that it runs under, as NAME=VALUE:
-//
-//	CUDA_VISIBLE_DEVICES  its devices, by UUID, so that CUDA shows no others
-//	ULLAGE_LEASE          its number
-//	ULLAGE_LEASE_EPOCH    which grant it is: a later one of the machine has a higher number
-//	ULLAGE_LEASE_MEMORY   bytes that it has on each device; where that differs, the least of them
-//	ULLAGE_SOCKET         the agent's socket
-//
-// The agent finds the members of a lease by ULLAGE_LEASE and ULLAGE_LEASE_EPOCH too.
-func (l *Lease) Environ(socket string) []string {
-	if abs, err := filepath.Abs(socket); err == nil {
-		socket = abs
-	}
-	devices := make([]string, len(l.Shares))
-	least := int64(-1)
-	for i, s := range l.Shares {
-		devices[i] = s.Device
-		if least < 0 || s.Bytes < least {
-			least = s.Bytes
-		}
-	}
-	return []string{
-		"CUDA_VISIBLE_DEVICES=" + strings.Join(devices, ","),
-		"ULLAGE_LEASE=" + strconv.FormatInt(l.ID, 10),
-		"ULLAGE_LEASE_EPOCH=" + strconv.FormatInt(l.Epoch, 10),
-		"ULLAGE_LEASE_MEMORY=" + strconv.FormatInt(max(least, 0), 10),
-		SocketVariable + "=" + socket,
-	}
 }

@@ -33,33 +33,34 @@ type Request struct {
 
 // Lease is a request and what became of it. Times are absent until they come.
 type Lease struct {
-	ID          int64      `json:"id"`
-	State       string     `json:"state"` // queued, granted, draining or ended
-	User        string     `json:"user"`
-	Group       string     `json:"group,omitempty"`
-	Project     string     `json:"project,omitempty"`
-	Name        string     `json:"name,omitempty"`
-	Key         string     `json:"key,omitempty"`
-	MemoryBytes int64      `json:"memory_bytes"` // asked for, on each device
-	DeviceCount int        `json:"device_count"`
-	Device      string     `json:"device,omitempty"`
-	Model       string     `json:"model,omitempty"`
-	Exclusive   bool       `json:"exclusive,omitempty"`
-	Priority    int        `json:"priority,omitempty"`
-	Queue       string     `json:"queue,omitempty"`
-	Detached    bool       `json:"detached,omitempty"`
-	HolderPID   int        `json:"holder_pid,omitempty"`
-	Epoch       int64      `json:"epoch,omitempty"` // grows with every grant of the machine
-	Grade       string     `json:"grade"`           // how firmly its limit is kept: hw, kernel, hook, server, self or watched
-	Shares      []Share    `json:"shares"`          // what it holds, or held
-	Queued      time.Time  `json:"queued"`
-	Granted     *time.Time `json:"granted,omitempty"`
-	Expires     *time.Time `json:"expires,omitempty"`
-	Draining    *time.Time `json:"draining,omitempty"`
-	Ended       *time.Time `json:"ended,omitempty"`
-	Cause       string     `json:"cause,omitempty"`    // why it drains or has ended
-	Position    int        `json:"position,omitempty"` // in the queue, from 1
-	Processes   []int      `json:"processes,omitempty"`
+	ID           int64      `json:"id"`
+	State        string     `json:"state"` // queued, granted, draining or ended
+	User         string     `json:"user"`
+	Group        string     `json:"group,omitempty"`
+	Project      string     `json:"project,omitempty"`
+	Name         string     `json:"name,omitempty"`
+	Key          string     `json:"key,omitempty"`
+	MemoryBytes  int64      `json:"memory_bytes"` // asked for, on each device
+	DeviceCount  int        `json:"device_count"`
+	Device       string     `json:"device,omitempty"`
+	Model        string     `json:"model,omitempty"`
+	Exclusive    bool       `json:"exclusive,omitempty"`
+	Priority     int        `json:"priority,omitempty"`
+	Queue        string     `json:"queue,omitempty"`
+	Detached     bool       `json:"detached,omitempty"`
+	HolderPID    int        `json:"holder_pid,omitempty"`
+	Epoch        int64      `json:"epoch,omitempty"`         // grows with every grant of the machine
+	Grade        string     `json:"grade"`                   // how firmly its limit is kept: hw, kernel, hook, server, self or watched
+	Shares       []Share    `json:"shares"`                  // what it holds, or held
+	ContextBytes int64      `json:"context_bytes,omitempty"` // that a process of it is expected to use besides its allocator
+	Queued       time.Time  `json:"queued"`
+	Granted      *time.Time `json:"granted,omitempty"`
+	Expires      *time.Time `json:"expires,omitempty"`
+	Draining     *time.Time `json:"draining,omitempty"`
+	Ended        *time.Time `json:"ended,omitempty"`
+	Cause        string     `json:"cause,omitempty"`    // why it drains or has ended
+	Position     int        `json:"position,omitempty"` // in the queue, from 1
+	Processes    []int      `json:"processes,omitempty"`
 }
 
 // Share is a lease's part of one device, and what its processes use there.

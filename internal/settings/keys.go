@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,9 +179,8 @@ func checkAddress(s string) error {
 }
 
 func checkProbe(s string) error {
-	name, _, _ := strings.Cut(s, "@") // a fake may be loaded by a file
-	if !slices.Contains(gpu.Specs(), name) && !strings.HasPrefix(s, "file:") {
-		return &gpu.SpecError{Spec: s}
+	if err := gpu.CheckSpec(s); err != nil {
+		return err
 	}
 	return anyText(s)
 }
