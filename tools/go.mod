@@ -7,7 +7,10 @@ tool (
 	mvdan.cc/gofumpt
 )
 
-require golang.org/x/mod v0.43.0
+require (
+	github.com/grafana/grafana-foundation-sdk/go v0.0.22
+	golang.org/x/mod v0.43.0
+)
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
