@@ -36,6 +36,7 @@ type Options struct {
 	Counters  *metrics.Counters
 	Metrics   func(metrics.Source) http.Handler // answers a scrape; needed where the settings have an address for it
 	Log       *slog.Logger
+	Started   func() // called when requests are answered; may be nil
 }
 
 // Agent is the agent of a machine. Its methods may be called from several goroutines.
@@ -80,6 +81,9 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.watch(ctx) })
 	group.Go(func() error { return front.serve(ctx) })
+	if a.Started != nil {
+		a.Started()
+	}
 	a.Log.Info("the agent is at work", "socket", a.Settings.Socket, "metrics", a.Settings.Metrics, "version", a.Version)
 	return group.Wait()
 }
