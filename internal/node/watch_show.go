@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ullage-dev/ullage/internal/client"
+	"github.com/ullage-dev/ullage/internal/enforce"
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/holder"
 	"github.com/ullage-dev/ullage/internal/lease"
@@ -29,7 +30,7 @@ func (l *loop) watchedOf(r *round) map[lease.ID]watched {
 	all := make(map[lease.ID]watched, len(r.leases))
 	for i := range r.leases {
 		held := &r.leases[i]
-		w := watched{grade: l.grade(r, held), used: map[string]int64{}}
+		w := watched{grade: string(enforce.Standard().Grade(r.enforced(held))), used: map[string]int64{}}
 		for _, id := range l.members.Of(int64(held.ID)) {
 			w.processes = append(w.processes, id.PID)
 		}
@@ -43,16 +44,16 @@ func (l *loop) watchedOf(r *round) map[lease.ID]watched {
 	return all
 }
 
-// grade is how firmly the limit of a lease is kept: by the hardware where it has a MIG
-// instance for itself, else by nobody, but it is watched.
-func (l *loop) grade(r *round, held *lease.Lease) string {
-	for _, s := range held.Shares {
-		i := slices.IndexFunc(r.places, func(p place) bool { return p.UUID == s.Device })
-		if i < 0 || r.places[i].Parent == "" || r.places[i].shared || s.Bytes < r.places[i].CapacityBytes {
-			return "watched"
+// enforced are a lease's shares as enforcers see them, but for the processes.
+func (r *round) enforced(held *lease.Lease) []enforce.Share {
+	all := make([]enforce.Share, len(held.Shares))
+	for i, s := range held.Shares {
+		all[i] = enforce.Share{Device: s.Device, Bytes: s.Bytes}
+		if k := slices.IndexFunc(r.places, func(p place) bool { return p.UUID == s.Device }); k >= 0 {
+			all[i].CapacityBytes, all[i].Divided = r.places[k].CapacityBytes, r.places[k].shared
 		}
 	}
-	return "hw"
+	return all
 }
 
 // jobsOf are the processes of a reading, by PID.
