@@ -34,7 +34,7 @@ func (a *Agent) getLeases(q *question) (any, error) {
 		} else {
 			which = slices.DeleteFunc(which, func(l lease.Lease) bool { return !l.Holds() })
 		}
-		answer.Leases = clientLeases(b, v, which, q.who)
+		answer.Leases = a.clientLeases(b, v, which, q.who)
 	})
 	return answer, nil
 }
@@ -82,7 +82,7 @@ func (a *Agent) getLease(q *question) (any, error) {
 	}
 	var l client.Lease
 	look := func() error {
-		return a.lookUp(q, func(b *lease.Book, found *lease.Lease) { l = clientLease(found, inQueue(b, found.ID), a.now()) })
+		return a.lookUp(q, func(b *lease.Book, found *lease.Lease) { l = a.clientLease(a.now(), found, inQueue(b, found.ID)) })
 	}
 	if err := look(); err != nil || waitMS == 0 {
 		return l, err
@@ -184,7 +184,7 @@ func (a *Agent) submit(q *question, r lease.Request) (any, error) {
 		e.body.Lease = int64(l.ID)
 		return nil, e
 	}
-	return clientLease(&l, position, a.now()), nil
+	return a.clientLease(a.now(), &l, position), nil
 }
 
 // notNow says why a request that did not want to wait has ended.
@@ -213,7 +213,7 @@ func (a *Agent) getExplain(q *question) (any, error) {
 	}
 	var x client.Explanation
 	err := a.lookUp(q, func(b *lease.Book, l *lease.Lease) {
-		x.Lease = clientLease(l, inQueue(b, l.ID), a.now())
+		x.Lease = a.clientLease(a.now(), l, inQueue(b, l.ID))
 		x.Reasons = clientReasons(b.Explain(a.Clock.NowMS(), l.ID))
 	})
 	return x, err
@@ -262,5 +262,5 @@ func (a *Agent) changeLease(q *question, decision func(b *lease.Book, atMS int64
 		e.body.Lease = int64(id)
 		return nil, e
 	}
-	return clientLease(&l, position, a.now()), nil
+	return a.clientLease(a.now(), &l, position), nil
 }

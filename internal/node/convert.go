@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ullage-dev/ullage/internal/client"
+	"github.com/ullage-dev/ullage/internal/enforce"
 	"github.com/ullage-dev/ullage/internal/lease"
 )
 
@@ -14,7 +15,7 @@ func (a *Agent) state(who *caller) client.State {
 	s := client.State{Reading: who.shown(v.reading), Jobs: []client.Job{}}
 	a.Ledger.View(func(b *lease.Book) {
 		s.Devices = clientDevices(b)
-		s.Leases = clientLeases(b, v, b.Leases(), who)
+		s.Leases = a.clientLeases(b, v, b.Leases(), who)
 	})
 	for _, j := range v.jobs {
 		if who.admin || j.User == who.user {
@@ -25,7 +26,7 @@ func (a *Agent) state(who *caller) client.State {
 }
 
 // clientLeases returns those leases that the caller may see.
-func clientLeases(b *lease.Book, v *view, all []lease.Lease, who *caller) []client.Lease {
+func (a *Agent) clientLeases(b *lease.Book, v *view, all []lease.Lease, who *caller) []client.Lease {
 	position := map[lease.ID]int{}
 	for i, id := range b.Waiting() {
 		position[id] = i + 1
@@ -33,26 +34,26 @@ func clientLeases(b *lease.Book, v *view, all []lease.Lease, who *caller) []clie
 	seen := []client.Lease{}
 	for i := range all {
 		if l := &all[i]; who.owns(l) {
-			seen = append(seen, clientLease(l, position[l.ID], v))
+			seen = append(seen, a.clientLease(v, l, position[l.ID]))
 		}
 	}
 	return seen
 }
 
 // clientLease is a lease as clients see it.
-func clientLease(l *lease.Lease, position int, v *view) client.Lease {
+func (a *Agent) clientLease(v *view, l *lease.Lease, position int) client.Lease {
 	w := v.watched[l.ID]
 	c := client.Lease{
 		ID: int64(l.ID), State: string(l.State), User: l.User, Group: l.Group, Project: l.Project, Name: l.Name, Key: l.Key,
 		MemoryBytes: l.MemoryBytes, DeviceCount: l.Devices, Device: l.Device, Model: l.Model, Exclusive: l.Exclusive,
 		Priority: l.Priority, Queue: l.Queue, Detached: l.Detached, HolderPID: l.HolderPID, Epoch: l.Epoch,
-		Grade: w.grade, Shares: make([]client.Share, len(l.Shares)),
+		Grade: w.grade, ContextBytes: a.settings.Load().ContextBytes, Shares: make([]client.Share, len(l.Shares)),
 		Queued: timeOf(l.QueuedMS), Granted: timeOrNil(l.GrantedMS), Expires: timeOrNil(l.ExpiresMS),
 		Draining: timeOrNil(l.DrainingMS), Ended: timeOrNil(l.EndedMS), Cause: string(l.Cause),
 		Position: position, Processes: w.processes,
 	}
 	if c.Grade == "" {
-		c.Grade = "watched" // the least: nothing is granted that nobody watches
+		c.Grade = string(enforce.Watched) // the least: nothing is granted that nobody watches
 	}
 	for i, s := range l.Shares {
 		c.Shares[i] = client.Share{Device: s.Device, Bytes: s.Bytes}
