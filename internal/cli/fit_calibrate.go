@@ -101,13 +101,10 @@ func (c *calibrator) start(ctx context.Context, session *child.CalibrateSession)
 	defer c.app.Signals(signals, child.Signals()...)()
 	command := child.Command{Args: append(slices.Clone(c.args), session.Arguments()...), Environ: session.Environ(c.app.Environ()), Stdin: bytes.NewReader(nil), Stdout: c.app.Stderr, Stderr: c.app.Stderr}
 	code, err := child.Run(command, signals)
-	if start := new(child.StartError); errors.As(err, &start) {
-		return 0, &programError{start.Code, err}
-	}
 	if err == nil {
 		err = ctx.Err()
 	}
-	return code, err
+	return code, startedError(err)
 }
 
 // write puts the card into --out, with a report on standard output, or else the card itself

@@ -109,14 +109,14 @@ type sums struct {
 		Holders struct {
 			Allocated  int64 `json:"allocated_bytes"`
 			Categories []struct{ Bytes int64 }
-			Tree       *node
+			Tree       *treeNode
 		}
 	}
 }
 
-type node struct {
+type treeNode struct {
 	Bytes    int64
-	Children []node
+	Children []treeNode
 }
 
 // checkSums holds the amounts of every device against each other.

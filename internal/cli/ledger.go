@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,13 +41,8 @@ func newLedger(app *App) *cobra.Command {
 		Short:   "Check or export the file that leases of GPU memory are kept in",
 		Long:    ledgerLong,
 		GroupID: groupMachine,
-		Args:    cobra.ArbitraryArgs, // of which the next function knows what was meant
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return withHint(usageErrorf("%q is not a command of %s", args[0], cmd.CommandPath()), "run '%s --help' for the commands", cmd.CommandPath())
-			}
-			return cmd.Help()
-		},
+		Args:    cobra.ArbitraryArgs, // of which runGroup knows what was meant
+		RunE:    runGroup,
 	}
 	cmd.AddCommand(newLedgerCheck(app), newLedgerExport(app))
 	return cmd
@@ -158,25 +152,25 @@ func (a *App) exportLedger(ctx context.Context, path string, since time.Time) er
 	})
 }
 
-// parseSince reads a moment, or a span before now. Without a text it is the epoch, before which
-// there are no ledgers.
+// parseSince reads the value of --since. Without one it is the epoch, before which there are no
+// ledgers.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Unix(0, 0), nil
 	}
+	return parseMoment("since", text, now)
+}
+
+// parseMoment reads a moment, or a span before now.
+func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, nil
 		}
 	}
-	if digits, ok := strings.CutSuffix(text, "d"); ok {
-		if days, err := strconv.ParseUint(digits, 10, 16); err == nil {
-			return now.AddDate(0, 0, -int(days)), nil
-		}
-	}
 	span, err := units.ParseDuration(text)
 	if err != nil {
-		return now, usageErrorf("--since %q: expected a span as 24h or 30d, or a moment as 2026-11-30 or 2026-11-30T08:00:00Z", text)
+		return now, usageErrorf("--%s %q: expected a span as 24h or 30d, or a moment as 2026-11-30 or 2026-11-30T08:00:00Z", flag, text)
 	}
 	return now.Add(-span), nil
 }

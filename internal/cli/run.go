@@ -198,14 +198,19 @@ func (r *runner) run(ctx context.Context) error {
 		code, err = child.Run(r.command(nil), signals)
 	}
 	if err != nil {
-		if start := new(child.StartError); errors.As(err, &start) {
-			return &programError{start.Code, err}
-		}
-		return err
+		return startedError(err)
 	}
 	ctx, cancel := interruptedBy(context.WithoutCancel(ctx), signals)
 	defer cancel()
 	return r.outcome(code, r.after(ctx, session, code == 0))
+}
+
+// startedError gives an error of running a program its exit code.
+func startedError(err error) error {
+	if start := new(child.StartError); errors.As(err, &start) {
+		return &programError{start.Code, err}
+	}
+	return err
 }
 
 // mustWatch tells whether the user asked for what only watching gives. Else a program that

@@ -30,8 +30,7 @@ func newVersion(app *App) *cobra.Command {
 		GroupID: groupOther,
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			build, _ := debug.ReadBuildInfo()
-			v := newVersionInfo(app.Version, build)
+			v := app.versionInfo()
 			if asJSON {
 				return printJSON(app.Stdout, v)
 			}
@@ -40,6 +39,11 @@ func newVersion(app *App) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func (a *App) versionInfo() versionInfo {
+	build, _ := debug.ReadBuildInfo()
+	return newVersionInfo(a.Version, build)
 }
 
 // newVersionInfo takes the version given to the linker, else the one that the go command

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ullage-dev/ullage/internal/client"
+	"github.com/ullage-dev/ullage/internal/term"
+)
+
+const leaseReleaseLong = `Release gives leases back. One that waits is withdrawn. One that has memory drains
+until its processes are gone and the driver shows their memory free: release ends
+no process.`
+
+func newLeaseRelease(app *App, c *connection) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "release LEASE...",
+		Short:             "Give leases back",
+		Long:              leaseReleaseLong,
+		ValidArgsFunction: completeLeases(app, c),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ids, err := leaseIDs(cmd, args)
+			if err != nil {
+				return err
+			}
+			return app.releaseLeases(cmd.Context(), c, ids, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// releaseLeases gives back each that can be.
+func (a *App) releaseLeases(ctx context.Context, c *connection, ids []int64, asJSON bool) error {
+	agent := c.open(a)
+	defer agent.Close()
+	released := []client.Lease{}
+	var failed []error
+	for _, id := range ids {
+		l, err := agent.Release(ctx, id)
+		if err != nil {
+			failed = append(failed, agentError(err))
+			continue
+		}
+		released = append(released, l)
+		if !asJSON {
+			fmt.Fprintln(a.Stdout, releasedText(&l))
+		}
+	}
+	if asJSON {
+		if err := printJSON(a.Stdout, client.Leases{Leases: released}); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func releasedText(l *client.Lease) string {
+	if l.State == "draining" {
+		return fmt.Sprintf("lease %d drains until the driver shows its memory free", l.ID)
+	}
+	return fmt.Sprintf("lease %d has ended", l.ID)
+}
+
+const leaseExtendLong = `Extend moves the end of a lease to --ttl from now. It never moves it to before
+what it was, and a lease has no more than the agent's settings let its user ask
+for.`
+
+func newLeaseExtend(app *App, c *connection) *cobra.Command {
+	var ttl string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "extend LEASE --ttl TIME",
+		Short:             "Give a lease more time",
+		Long:              leaseExtendLong,
+		ValidArgsFunction: completeLeases(app, c),
+		RunE: oneLease(func(ctx context.Context, id int64) error {
+			d, err := parseTTL("ttl", ttl)
+			if err != nil {
+				return err
+			}
+			agent := c.open(app)
+			defer agent.Close()
+			l, err := agent.Extend(ctx, id, d)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return printJSON(app.Stdout, l)
+			}
+			_, err = fmt.Fprintf(app.Stdout, "lease %d ends at %s\n", l.ID, app.momentText(l.Expires))
+			return err
+		}),
+		DisableFlagsInUseLine: true,
+	}
+	cmd.Flags().StringVar(&ttl, "ttl", "", "`time` from now, as in 90min, 8h or 2d")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	if err := cmd.MarkFlagRequired("ttl"); err != nil { // a mistake in the program
+		panic(err)
+	}
+	return cmd
+}
+
+const leaseCordonLong = `%s a GPU or a MIG instance, by its UUID: %s
+This is for root and the agent's admin group.`
+
+// newLeaseCordon makes cordon, or uncordon.
+func newLeaseCordon(app *App, c *connection, on bool) *cobra.Command {
+	use, short, long := "uncordon", "Let new leases on a GPU again", fmt.Sprintf(leaseCordonLong, "Uncordon opens", "new leases may\nbe placed on it again.")
+	if on {
+		use, short, long = "cordon", "Keep new leases off a GPU", fmt.Sprintf(leaseCordonLong, "Cordon closes", "no new lease is\nplaced on it. Those on it stay.")
+	}
+	return newDeviceCommand(app, c, use, short, long, func(ctx context.Context, agent *client.Client, uuid string) (client.Device, error) {
+		return agent.Cordon(ctx, uuid, on)
+	})
+}
+
+const leaseDrainLong = `Drain empties a GPU or a MIG instance, by its UUID: no new lease is placed on it,
+and those on it end after --grace at the latest, and are then treated as leases
+whose time is over. Until it is uncordoned it stays empty.
+This is for root and the agent's admin group.`
+
+func newLeaseDrain(app *App, c *connection) *cobra.Command {
+	var grace string
+	cmd := newDeviceCommand(app, c, "drain", "Empty a GPU of leases", leaseDrainLong, func(ctx context.Context, agent *client.Client, uuid string) (client.Device, error) {
+		d, err := parseTTL("grace", grace)
+		if err != nil {
+			return client.Device{}, err
+		}
+		return agent.Drain(ctx, uuid, d)
+	})
+	cmd.Flags().StringVar(&grace, "grace", "10min", "`time` that the leases on it have at most")
+	return cmd
+}
+
+// newDeviceCommand makes a command that changes a device.
+func newDeviceCommand(app *App, c *connection, name, short, long string, change func(context.Context, *client.Client, string) (client.Device, error)) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   name + " UUID",
+		Short: short,
+		Long:  long,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return withHint(usageErrorf("%s takes the UUID of one device, but was given %d", cmd.CommandPath(), len(args)), "'ullage lease devices' shows them")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeDevices(app, c),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			agent := c.open(app)
+			defer agent.Close()
+			d, err := change(cmd.Context(), agent, args[0])
+			switch {
+			case err != nil:
+				return agentError(err)
+			case asJSON:
+				return printJSON(app.Stdout, d)
+			}
+			_, err = fmt.Fprintf(app.Stdout, "%s: %s\n", term.Clean(d.UUID), deviceState(&d))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

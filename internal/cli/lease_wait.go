@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ullage-dev/ullage/internal/client"
+	"github.com/ullage-dev/ullage/internal/term"
+)
+
+const (
+	releaseTimeout = 5 * time.Second
+	silentWait     = time.Second      // a request that is granted within it says nothing
+	wordWait       = 10 * time.Second // how often it is looked whether there is something new to say
+	retryWait      = time.Second
+)
+
+// waiter gets a lease granted.
+type waiter struct {
+	app   *App
+	agent *client.Client
+	said  string // the last line about why it waits
+}
+
+// get asks for a lease and waits for its grant. If ctx ends before, the request is withdrawn.
+func (w *waiter) get(ctx context.Context, req client.Request) (client.Lease, error) {
+	req.Key = rand.Text() // asking again after a lost answer gets the same lease
+	l, err := w.submit(ctx, req)
+	if err != nil {
+		return l, agentError(err)
+	}
+	granted, err := w.wait(ctx, l)
+	if err != nil {
+		w.app.giveBack(w.agent, l.ID)
+		return granted, agentError(err)
+	}
+	if granted.State != "granted" {
+		return granted, &kindError{kindRefused, fmt.Errorf("lease %d has ended before it could be used: %s", l.ID, causeText(granted.Cause))}
+	}
+	if w.said != "" && !w.app.quiet {
+		fmt.Fprintf(w.app.Stderr, "ullage: %s\n", grantText(&granted))
+	}
+	return granted, nil
+}
+
+// submit sends the request, again where the agent was busy, or went away over it.
+func (w *waiter) submit(ctx context.Context, req client.Request) (client.Lease, error) {
+	again := true
+	for {
+		l, err := w.agent.Submit(ctx, req)
+		var gone *client.UnreachableError
+		var answer *client.AnswerError
+		switch {
+		case errors.As(err, &gone) && again:
+			again = false
+		case errors.As(err, &answer) && answer.Status == http.StatusTooManyRequests && !req.NoWait:
+			if err := w.pause(ctx, max(answer.RetryAfter, retryWait)); err != nil {
+				return l, err
+			}
+		default:
+			return l, err
+		}
+	}
+}
+
+// wait returns the lease when it no longer waits. An agent that restarts keeps the place in
+// the queue.
+func (w *waiter) wait(ctx context.Context, l client.Lease) (client.Lease, error) {
+	poll := silentWait
+	for l.State == "queued" {
+		next, err := w.agent.Wait(ctx, l.ID, l.State, poll)
+		var gone *client.UnreachableError
+		switch {
+		case errors.As(err, &gone):
+			w.say(fmt.Sprintf("waiting for the agent to come back: %v", gone))
+			if err := w.pause(ctx, retryWait); err != nil {
+				return l, err
+			}
+			continue
+		case err != nil:
+			return l, err
+		}
+		if l = next; l.State == "queued" {
+			w.explain(ctx, l.ID)
+			poll = wordWait
+		}
+	}
+	return l, nil
+}
+
+// explain says why a lease waits, if that is another reason than the one said last.
+func (w *waiter) explain(ctx context.Context, id int64) {
+	x, err := w.agent.Explain(ctx, id)
+	if err != nil || x.Lease.State != "queued" { // the next round of waiting sees why
+		return
+	}
+	w.say("waiting for " + waitText(&x))
+}
+
+// say prints a line about the waiting, unless it is what was said last.
+func (w *waiter) say(line string) {
+	if line == w.said {
+		return
+	}
+	w.said = line
+	if !w.app.quiet {
+		fmt.Fprintf(w.app.Stderr, "ullage: %s\n", term.Clean(line))
+	}
+}
+
+// pause waits for some time.
+func (w *waiter) pause(ctx context.Context, d time.Duration) error {
+	over, stop := w.app.GPUs.Clock.Timer(d)
+	defer stop()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// waitText says where a lease is in the queue, and what keeps it there.
+func waitText(x *client.Explanation) string {
+	text := fmt.Sprintf("lease %d", x.Lease.ID)
+	if x.Lease.Position > 0 {
+		text += ", " + ordinal(x.Lease.Position) + " in the queue"
+	}
+	var why []string
+	for _, r := range x.Reasons {
+		why = append(why, r.Text)
+	}
+	if len(why) > 0 {
+		text += ": " + strings.Join(why, "; ")
+	}
+	return text
+}
+
+// causes are why a lease has ended, in words.
+var causes = map[string]string{
+	"released":  "it was given back",
+	"exited":    "its process is gone",
+	"expired":   "its time is over",
+	"stopped":   "the agent ended it, because more was used than it had",
+	"rebooted":  "the machine was started anew",
+	"not-now":   "there was no room for it",
+	"drained":   "its GPU is being emptied",
+	"extension": "its time is over",
+	"grace":     "its time is over",
+}
+
+func causeText(cause string) string {
+	if text, ok := causes[cause]; ok {
+		return text
+	}
+	return cause
+}
