@@ -47,6 +47,7 @@ type Agent struct {
 	started  time.Time
 	audit    *ledger.Reader // looks at the ledger beside the one that writes it
 	changes  changes
+	reports  reports
 }
 
 // New makes an agent. It does nothing before Run.

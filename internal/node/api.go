@@ -35,6 +35,7 @@ func routes() []route {
 		{method: http.MethodDelete, path: "/v1/leases/{id}", changes: true, ok: 200, answer: (*Agent).deleteLease},
 		{method: http.MethodGet, path: "/v1/leases/{id}/explain", ok: 200, answer: (*Agent).getExplain},
 		{method: http.MethodPost, path: "/v1/leases/{id}/extend", changes: true, ok: 200, answer: (*Agent).postExtend},
+		{method: http.MethodPost, path: "/v1/report", ok: 200, answer: (*Agent).postReport},
 		{method: http.MethodGet, path: "/v1/usage", ok: 200, answer: (*Agent).getUsage},
 		{method: http.MethodGet, path: "/v1/events", ok: 200, answer: (*Agent).getEvents},
 	}
@@ -224,6 +225,18 @@ func (a *Agent) getState(q *question) (any, error) {
 		return nil, err
 	}
 	return a.state(q.who), nil
+}
+
+// postReport answers POST /v1/report.
+func (a *Agent) postReport(q *question) (any, error) {
+	if _, err := query(q.Request); err != nil {
+		return nil, err
+	}
+	var r client.Report
+	if err := readBody(q.w, q.Request, &r); err != nil {
+		return nil, err
+	}
+	return a.report(q.Context(), q.who, r)
 }
 
 // lasting is a question's context without the end of its connection: a change that was asked

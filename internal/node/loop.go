@@ -118,6 +118,7 @@ func (l *loop) look(ctx context.Context) (soon bool) {
 	}
 	if r.read {
 		l.join(r)
+		l.reports.see(r, l.leasesOf)
 		r.stop = l.judge(r)
 		l.findClear(r)
 	}
@@ -176,6 +177,7 @@ func (l *loop) forget(dead []holder.ID) {
 		delete(l.sent, id)
 	}
 	l.members.Apply(holder.Changes{Ended: dead})
+	l.reports.forget(dead)
 }
 
 // census looks at all processes, and finds the leases that nobody alive belongs to. Where it

@@ -21,7 +21,7 @@ func (l *loop) show(r *round) {
 		next.reading = r.reading
 		next.readings++
 		next.watched = l.watchedOf(r)
-		next.jobs = l.jobsOf(r)
+		next.jobs = l.reports.join(l.jobsOf(r), l.Clock.Now(), l.settings.Load().ContextBytes)
 	}
 	l.publish(&next)
 }
@@ -30,7 +30,8 @@ func (l *loop) watchedOf(r *round) map[lease.ID]watched {
 	all := make(map[lease.ID]watched, len(r.leases))
 	for i := range r.leases {
 		held := &r.leases[i]
-		w := watched{grade: string(enforce.Standard().Grade(r.enforced(held))), used: map[string]int64{}}
+		grade := l.reports.grade(held.ID, r.enforced(held), l.Clock.Now(), l.settings.Load().ContextBytes)
+		w := watched{grade: string(grade), used: map[string]int64{}}
 		for _, id := range l.members.Of(int64(held.ID)) {
 			w.processes = append(w.processes, id.PID)
 		}
@@ -44,7 +45,7 @@ func (l *loop) watchedOf(r *round) map[lease.ID]watched {
 	return all
 }
 
-// enforced are a lease's shares as enforcers see them, but for the processes.
+// enforced are a lease's shares as enforcers see them, but for the processes: see reports.grade.
 func (r *round) enforced(held *lease.Lease) []enforce.Share {
 	all := make([]enforce.Share, len(held.Shares))
 	for i, s := range held.Shares {
