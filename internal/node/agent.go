@@ -47,6 +47,7 @@ type Agent struct {
 	started  time.Time
 	audit    *ledger.Reader // looks at the ledger beside the one that writes it
 	changes  changes
+	times    connTimes
 	reports  reports
 }
 
@@ -58,7 +59,7 @@ func New(o Options) (*Agent, error) {
 	case o.Settings.Metrics != "" && o.Metrics == nil:
 		return nil, errors.New("an agent that listens for scrapes needs somebody who answers them")
 	}
-	a := &Agent{Options: o, started: o.Clock.Now()}
+	a := &Agent{Options: o, started: o.Clock.Now(), times: usualTimes()}
 	a.settings.Store(&o.Settings)
 	a.view.Store(&view{})
 	return a, nil

@@ -16,15 +16,23 @@ import (
 	"github.com/ullage-dev/ullage/internal/ledger"
 )
 
-// Limits of a connection. Questions are short and come from this machine.
+// connTimes is how long a client may take. Questions are short and come from this machine.
+type connTimes struct {
+	header time.Duration // to say what it asks
+	body   time.Duration // to have said all
+	idle   time.Duration // from one question to the next
+}
+
+func usualTimes() connTimes {
+	return connTimes{header: 5 * time.Second, body: 10 * time.Second, idle: time.Minute}
+}
+
 const (
-	headerTimeout = 5 * time.Second
-	bodyTimeout   = 10 * time.Second
 	// writeTimeout is for a whole answer, with the time that a client may wait for it.
 	writeTimeout = maxWaitMS*time.Millisecond + 2*answerTime
-	idleTimeout  = time.Minute
 	maxHeader    = 16 << 10
 	dialTimeout  = time.Second
+	endTime      = time.Second // for what is under way when the agent ends
 )
 
 // front is what the agent listens on.
@@ -155,10 +163,10 @@ func (f *front) server(h http.Handler) *http.Server {
 	base, cancel := context.WithCancel(context.Background())
 	s := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       bodyTimeout,
+		ReadHeaderTimeout: f.agent.times.header,
+		ReadTimeout:       f.agent.times.body,
 		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
+		IdleTimeout:       f.agent.times.idle,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          slog.NewLogLogger(f.agent.Log.Handler(), slog.LevelDebug),
@@ -169,7 +177,7 @@ func (f *front) server(h http.Handler) *http.Server {
 
 // shutDown ends a server, and those of its connections that do not end by themselves.
 func shutDown(s *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	defer cancel()
 	if s.Shutdown(ctx) != nil {
 		s.Close()
