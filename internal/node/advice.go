@@ -162,7 +162,7 @@ func (rs *reports) claimsOn(in *intake, t *teller, place string, id lease.ID) (c
 }
 
 // besides is what a process is taken to use of a device outside its allocator.
-func (t *teller) besides(d *told, in *intake) int64 {
+func (t *teller) besides(d *reported, in *intake) int64 {
 	switch {
 	case d.outside == nil:
 		return in.context

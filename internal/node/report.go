@@ -37,11 +37,11 @@ type teller struct {
 	rank, localRank *int
 	step            *int64
 	marked          []lease.ID // its lease by its environment, which counts until a reading shows the process
-	devices         map[string]*told
+	devices         map[string]*reported
 }
 
-// told is what a process has told of one device.
-type told struct {
+// reported is what a process has told of one device.
+type reported struct {
 	now      client.Allocator
 	outside  *int64 // bytes used besides; nil: not known yet
 	promised *int64 // the limit that it was told last
@@ -168,7 +168,7 @@ func (rs *reports) take(in *intake, r *client.Report) client.Advice {
 func (rs *reports) tellerOf(in *intake) *teller {
 	t := rs.tellers[in.who.id.PID]
 	if t == nil || t.id != in.who.id {
-		t = &teller{id: in.who.id, began: in.now, devices: map[string]*told{}}
+		t = &teller{id: in.who.id, began: in.now, devices: map[string]*reported{}}
 		if rs.tellers == nil {
 			rs.tellers = map[int]*teller{}
 		}
@@ -182,7 +182,7 @@ func (rs *reports) tellerOf(in *intake) *teller {
 func (rs *reports) update(t *teller, place string, r *client.ReportDevice, before time.Time) {
 	d, known := t.devices[place]
 	if !known {
-		d = new(told)
+		d = new(reported)
 		t.devices[place] = d
 	}
 	if known {
@@ -197,7 +197,7 @@ func (rs *reports) update(t *teller, place string, r *client.ReportDevice, befor
 // measure narrows down what the process uses besides its allocator, by a reading between two
 // reports. Where the reserved memory changed meanwhile, what was known is kept as far as it
 // can be right.
-func (d *told) measure(used, reservedBefore, reservedAfter int64) {
+func (d *reported) measure(used, reservedBefore, reservedAfter int64) {
 	low := max(0, used-max(reservedBefore, reservedAfter))
 	high := max(0, used-min(reservedBefore, reservedAfter))
 	outside := low
@@ -208,7 +208,7 @@ func (d *told) measure(used, reservedBefore, reservedAfter int64) {
 }
 
 // follow adds to the trend of what is allocated.
-func (d *told) follow(t *teller, r *client.ReportDevice) {
+func (d *reported) follow(t *teller, r *client.ReportDevice) {
 	switch {
 	case r.AfterStep != nil:
 		if !d.bySteps {

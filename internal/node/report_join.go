@@ -26,7 +26,7 @@ func (rs *reports) join(jobs []client.Job, now time.Time, contextBytes int64) []
 	}
 	for _, pid := range slices.Sorted(maps.Keys(rs.tellers)) {
 		t := rs.tellers[pid]
-		holds := slices.ContainsFunc(slices.Collect(maps.Values(t.devices)), func(d *told) bool { return d.now.ReservedBytes > 0 })
+		holds := slices.ContainsFunc(slices.Collect(maps.Values(t.devices)), func(d *reported) bool { return d.now.ReservedBytes > 0 })
 		if shown[pid] || !holds || !t.fresh(now) {
 			continue
 		}
