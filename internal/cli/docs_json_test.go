@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/ledger"
 	"github.com/ullage-dev/ullage/internal/report"
 )
@@ -34,7 +34,8 @@ func TestJSONPage(t *testing.T) {
 		"snap":          snapJSON{},
 		"ledger check":  ledgerCheckJSON{},
 		"ledger export": ledger.Exported{},
-		"top":           gpu.Reading{},
+		"top":           topJSON{},
+		"The agent":     agentObjects{},
 		"explain":       report.ExplainJSON{},
 		"tune":          report.TuneJSON{},
 		"fit":           report.FitJSON{},
@@ -45,6 +46,25 @@ func TestJSONPage(t *testing.T) {
 			t.Errorf("docs/json.md, section %s (-printed +in the page):\n%s", section, diff)
 		}
 	}
+}
+
+// agentObjects are what the agent tells of, in its answers and in what several commands
+// print. The page describes them once, in the section of the agent.
+type agentObjects struct {
+	Device client.Device `json:"device"`
+	Lease  client.Lease  `json:"lease"`
+	Job    client.Job    `json:"job"`
+}
+
+// ofAgent tells whether a type is described in the section of the agent.
+func ofAgent(typ reflect.Type) bool {
+	objects := reflect.TypeFor[agentObjects]()
+	for i := range objects.NumField() {
+		if objects.Field(i).Type == typ {
+			return true
+		}
+	}
+	return false
 }
 
 // describe writes the rows of a struct, and of all structs within it, to rows, by path.
@@ -58,6 +78,10 @@ func describe(typ reflect.Type, path string, within []reflect.Type, rows map[str
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" { // its fields are the outer one's
+			describe(f.Type, path, within, rows)
+			continue
+		}
 		if name == "-" || !f.IsExported() {
 			continue
 		}
@@ -69,6 +93,9 @@ func describe(typ reflect.Type, path string, within []reflect.Type, rows map[str
 			row += ", or null"
 		}
 		rows[path] = append(rows[path], row)
+		if ofAgent(inner) && within[0] != reflect.TypeFor[agentObjects]() {
+			continue
+		}
 		if jsonType(inner) == "object" {
 			suffix := ""
 			if f.Type.Kind() == reflect.Slice {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
 )
@@ -40,6 +41,9 @@ func (o *outside) app() *App {
 		Stderr: &o.stderr,
 		LookupEnv: func(name string) (string, bool) {
 			v, ok := o.env[name]
+			if !ok && name == client.SocketVariable {
+				return "/no/such/agent.sock", true // not the agent of the machine that tests run on
+			}
 			return v, ok
 		},
 		Environ: os.Environ,

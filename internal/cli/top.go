@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/holder"
 	"github.com/ullage-dev/ullage/internal/tui"
@@ -18,13 +19,18 @@ import (
 
 const topLong = `Top shows the GPUs of this machine, what fills their memory, and the processes
 that do, with their owners, containers, pods and Slurm jobs. On a terminal it
-redraws; ? lists its keys. Elsewhere, and with --once, it prints a table.
+redraws; ? lists its keys. Elsewhere, and with --once, it prints tables.
+
+Where the agent of this machine answers, it shows besides what PyTorch has
+allocated and reserved, the leases and the queue. When the agent goes, it goes
+on with the driver alone, and takes the agent up again when that comes back.
 
 With --json it prints one reading; with --interval besides, one a line until it
 is interrupted. Such a file can be played again with --probe file:PATH.
 
-It asks NVML where the program was built with it, else nvidia-smi, and on boards
-whose GPU shares the processor's memory /proc/meminfo. --probe chooses another:
+Without an agent it asks NVML where the program was built with it, else
+nvidia-smi, and on boards whose GPU shares the processor's memory /proc/meminfo.
+--probe chooses another, and then the agent is asked only if --socket names it:
 
   auto, nvml, nvidia-smi, meminfo    this machine
   file:PATH                          readings that were recorded
@@ -41,6 +47,8 @@ type topFlags struct {
 	interval     time.Duration
 	repeat       bool // --interval was given
 	probe        string
+	probed       bool // --probe was given
+	socket       string
 }
 
 func newTop(app *App) *cobra.Command {
@@ -52,7 +60,7 @@ func newTop(app *App) *cobra.Command {
 		GroupID: groupMachine,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.repeat = cmd.Flags().Changed("interval")
+			f.repeat, f.probed = cmd.Flags().Changed("interval"), cmd.Flags().Changed("probe")
 			if f.interval < minTopInterval {
 				return usageErrorf("--interval: %v is too short; the shortest is %v", f.interval, minTopInterval)
 			}
@@ -63,6 +71,7 @@ func newTop(app *App) *cobra.Command {
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
 	cmd.Flags().DurationVar(&f.interval, "interval", defaultTopInterval, "time between readings")
 	cmd.Flags().StringVar(&f.probe, "probe", "auto", "what to ask for the GPUs")
+	cmd.Flags().StringVar(&f.socket, "socket", "", "the agent's socket")
 	exclusive(cmd, "once", "json")
 	exclusive(cmd, "once", "interval")
 	completeFlag(cmd, "probe", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -73,25 +82,63 @@ func newTop(app *App) *cobra.Command {
 
 // top reads and shows, in the way that the flags and the streams ask for.
 func (a *App) top(ctx context.Context, f topFlags) error {
-	probe, err := gpu.Open(ctx, f.probe, a.machine())
-	if err != nil {
+	if err := gpu.CheckSpec(f.probe); err != nil {
 		return topError(err)
 	}
-	defer probe.Close()
+	source := a.topSource(f)
+	defer source.Close()
+	if err := source.Ready(ctx); err != nil {
+		return topError(err)
+	}
 	switch {
 	case f.asJSON && f.repeat:
-		return a.topLines(ctx, probe, f.interval)
+		return a.topLines(ctx, source.Read, f.interval)
 	case !f.once && !f.asJSON && a.interactive():
-		return a.topMonitor(ctx, probe, f)
+		return a.topMonitor(ctx, source, f)
 	}
-	r, err := probe.Read(ctx)
+	moment, err := source.Read(ctx)
 	if err != nil {
 		return err
 	}
 	if f.asJSON {
-		return printJSON(a.Stdout, r)
+		return printJSON(a.Stdout, newTopJSON(moment))
 	}
-	return tui.Print(a.Stdout, a.OutLook(), r)
+	return tui.Print(a.Stdout, a.OutLook(), moment)
+}
+
+// topSource is who is asked: the agent, unless another machine was chosen, and a probe.
+func (a *App) topSource(f topFlags) *tui.Source {
+	s := &tui.Source{
+		Open:  func(ctx context.Context) (gpu.Probe, error) { return gpu.Open(ctx, f.probe, a.machine()) },
+		Local: gpu.OfThisMachine(f.probe),
+		Named: f.socket != "",
+		Clock: a.GPUs.Clock,
+	}
+	if f.socket != "" || !f.probed {
+		s.Agent = client.New(a.agentSocket(f.socket))
+	}
+	return s
+}
+
+// topJSON is what --json prints: a reading, and what the agent knows besides.
+type topJSON struct {
+	gpu.Reading
+	Agent *topAgentJSON `json:"agent"` // null: none answered, or none was asked
+}
+
+// topAgentJSON is the agent's part, in the form of its API.
+type topAgentJSON struct {
+	Devices []client.Device `json:"devices"`
+	Leases  []client.Lease  `json:"leases"`
+	Jobs    []client.Job    `json:"jobs"`
+}
+
+func newTopJSON(m tui.Moment) topJSON {
+	j := topJSON{Reading: m.Reading}
+	if m.About != nil {
+		j.Agent = &topAgentJSON{m.Devices, m.Leases, m.Jobs}
+	}
+	return j
 }
 
 // machine is what probes read, with files as commands read them: - is standard input.
@@ -128,11 +175,11 @@ func (a *App) interactive() bool {
 	return a.outTTY.IsTerminal && a.Probe(a.stdin).IsTerminal && a.env("TERM") != "dumb"
 }
 
-func (a *App) topMonitor(ctx context.Context, probe gpu.Probe, f topFlags) error {
+func (a *App) topMonitor(ctx context.Context, source *tui.Source, f topFlags) error {
 	m := a.machine()
-	o := tui.Options{Read: probe.Read, Interval: f.interval, Look: a.OutLook(), UID: m.UID}
-	if gpu.OfThisMachine(f.probe) {
-		o.End = holder.Terminate
+	o := tui.Options{
+		Read: source.Read, Agent: source.Agent, Interval: f.interval, Look: a.OutLook(), UID: m.UID,
+		End: holder.Terminate,
 	}
 	// The streams as they came in: the monitor has to know that they are a terminal.
 	return tui.Run(ctx, a.stdin, a.out.w, a.Environ(), o)
@@ -140,19 +187,19 @@ func (a *App) topMonitor(ctx context.Context, probe gpu.Probe, f topFlags) error
 
 // topLines prints a reading a line until ctx is cancelled, which is how it is meant to end.
 // A reading that fails is tried again; the first of several in a row is warned of.
-func (a *App) topLines(ctx context.Context, probe gpu.Probe, interval time.Duration) error {
+func (a *App) topLines(ctx context.Context, read func(context.Context) (tui.Moment, error), interval time.Duration) error {
 	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
 	failing := false
 	for ctx.Err() == nil {
-		r, err := probe.Read(ctx)
+		m, err := read(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && !failing:
 			a.Warn("%v", err)
 		case err == nil:
-			if err := enc.Encode(r); err != nil {
+			if err := enc.Encode(newTopJSON(m)); err != nil {
 				return err
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
+	"github.com/ullage-dev/ullage/internal/tui"
 )
 
 // TestTopExit: each failure has its code.
@@ -36,6 +37,8 @@ func TestTopExit(t *testing.T) {
 		{"top --probe dcgm", exitUsage, `--probe: "dcgm" is not a probe`},
 		{"top --probe fake:x", exitUsage, "fake:h200x2"},
 		{"top --interval 1ms", exitUsage, "1ms is too short"},
+		{"top --socket /no/such.sock", exitFailed, "no GPU was found: NVML (libnvidia-ml.so.1) is not installed; nvidia-smi: not installed; this is no board whose GPU shares the processor's memory; and the agent at /no/such.sock cannot be reached"},
+		{"top --socket /no/such.sock --probe fake:x", exitUsage, `"fake:x" is not a probe`},
 		{"top --once --json", exitUsage, "cannot be together"},
 		{"top --once --interval 1s", exitUsage, "cannot be together"},
 		{"top --probe file:" + filepath.ToSlash(bad), exitInput, "reading 1: devices[0] has no uuid"},
@@ -146,7 +149,9 @@ func TestTopLinesFail(t *testing.T) {
 	var o outside
 	app := o.app()
 	app.GPUs = gpu.NoMachine(&tickingClock{wait: func() {}})
-	if err := app.topLines(ctx, &failing{script: "oxxxoxxo.", cancel: cancel}, time.Second); err != nil {
+	probe := &failing{script: "oxxxoxxo.", cancel: cancel}
+	source := tui.Source{Open: func(context.Context) (gpu.Probe, error) { return probe, nil }, Clock: app.GPUs.Clock}
+	if err := app.topLines(ctx, source.Read, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if lines, warnings := strings.Count(o.stdout.String(), "\n"), strings.Count(o.stderr.String(), "the driver is silent"); lines != 3 || warnings != 2 {

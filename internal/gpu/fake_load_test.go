@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -82,9 +83,15 @@ func TestLoadedFakeFaults(t *testing.T) {
 			t.Errorf("%q: %v, want %q", load, err, says)
 		}
 	}
-	for _, spec := range []string{"fake:@" + path, "fake:h200x2@", "fake:nothing@" + path} {
-		if _, err := Open(t.Context(), spec, bare()); err == nil {
-			t.Errorf("%s opens", spec)
+}
+
+// TestCheckSpec: it refuses what Open knows no probe for, and nothing else.
+func TestCheckSpec(t *testing.T) {
+	for _, spec := range []string{"", "auto", "nvml", "nvidia-smi", "meminfo", "file:x", "file:", "file", "dcgm", "fake:h200x2", "fake:", "fake:x", "fake:h200x2@x", "fake:h200x2@", "fake:@x", "fake:x@x"} {
+		_, err := Open(t.Context(), spec, bare())
+		unknown := new(SpecError)
+		if want, got := errors.As(err, &unknown), CheckSpec(spec) != nil; got != want {
+			t.Errorf("%q: refused %v, and Open says %v", spec, got, err)
 		}
 	}
 }

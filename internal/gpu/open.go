@@ -66,6 +66,17 @@ func OfThisMachine(spec string) bool {
 	return spec == "" || slices.Contains(probeNames, spec)
 }
 
+// CheckSpec returns a *SpecError where Open knows no such probe. It asks none.
+func CheckSpec(spec string) error {
+	how, rest, _ := strings.Cut(spec, ":")
+	name, path, loaded := strings.Cut(rest, "@")
+	_, scene := scenes()[name]
+	if OfThisMachine(spec) || how == "file" && rest != "" || how == "fake" && scene && loaded == (path != "") {
+		return nil
+	}
+	return &SpecError{spec}
+}
+
 // Open returns the probe that spec names; see the package comment. "auto", or nothing, is the
 // best of those that the machine has.
 func Open(ctx context.Context, spec string, m Machine) (Probe, error) {

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/term"
@@ -41,6 +40,26 @@ type part struct {
 	always bool // shows however small it is
 }
 
+// The parts of a bar, and of a plot. Without the agent there are processes, other and
+// driver; with it what processes hold is told apart by what PyTorch says of it.
+var (
+	partProcesses = part{glyph: "█", ascii: "#", style: term.Green, always: true}
+	partOther     = part{glyph: "▓", ascii: "+", style: term.Yellow}
+	partDriver    = part{glyph: "░", ascii: "-", style: term.Dim}
+
+	partAllocated = part{glyph: "█", ascii: "#", style: term.Green, always: true}
+	partReserved  = part{glyph: "▓", ascii: "=", style: term.Cyan}
+	partRest      = part{glyph: "▒", ascii: "+", style: term.Yellow, always: true}
+	partIdle      = part{glyph: "·", ascii: ".", style: term.Cyan}
+)
+
+func (p part) glyphFor(look term.Look) string {
+	if look.Unicode {
+		return p.glyph
+	}
+	return p.ascii
+}
+
 // stacked draws parts of a whole side by side, width columns in all. The ends of parts are
 // where they belong, to the nearest column, but for small ones that show all the same.
 func stacked(look term.Look, width int, whole int64, parts ...part) []span {
@@ -58,11 +77,7 @@ func stacked(look term.Look, width int, whole int64, parts ...part) []span {
 			end = max(end, column+1)
 		}
 		end = min(end, width)
-		glyph := p.glyph
-		if !look.Unicode {
-			glyph = p.ascii
-		}
-		spans = append(spans, span{strings.Repeat(glyph, end-column), p.style})
+		spans = append(spans, span{strings.Repeat(p.glyphFor(look), end-column), p.style})
 		column = end
 	}
 	return append(spans, plain(strings.Repeat(" ", width-column)))
@@ -81,44 +96,67 @@ func levelsOf(look term.Look) []rune {
 	return levelsASCII
 }
 
-// spark draws amounts as a line of columns, between the least and the most of them. Amounts
-// that hardly differ, by less than a hundredth, are drawn level: noise is no trend.
-func spark(look term.Look, amounts []int64, width int) string {
-	if len(amounts) == 0 {
+// spark draws what was used as a line of columns, between the least and the most of it.
+// Amounts that hardly differ, by less than a hundredth, are drawn level: noise is no trend.
+func spark(look term.Look, samples []sample, width int) string {
+	if len(samples) == 0 {
 		return strings.Repeat(" ", width)
 	}
-	amounts = amounts[max(0, len(amounts)-width):]
-	low, high := slices.Min(amounts), slices.Max(amounts)
+	samples = samples[max(0, len(samples)-width):]
+	low, high := samples[0].used, samples[0].used
+	for _, s := range samples {
+		low, high = min(low, s.used), max(high, s.used)
+	}
 	glyphs := levelsOf(look)
 	var b strings.Builder
-	b.WriteString(strings.Repeat(" ", width-len(amounts)))
-	for _, a := range amounts {
+	b.WriteString(strings.Repeat(" ", width-len(samples)))
+	for _, s := range samples {
 		level := 4
 		if high-low > high/100 {
-			level = 1 + int(float64(a-low)/float64(high-low)*float64(len(glyphs)-2)+0.5)
+			level = 1 + int(float64(s.used-low)/float64(high-low)*float64(len(glyphs)-2)+0.5)
 		}
 		b.WriteRune(glyphs[level])
 	}
 	return b.String()
 }
 
-// plot draws amounts from zero to top as columns, the newest at the right, height lines
-// high.
-func plot(look term.Look, amounts []int64, top int64, width, height int) []string {
-	amounts = amounts[max(0, len(amounts)-width):]
-	glyphs := levelsOf(look)
+// plot draws what was used from zero to top as columns, the newest at the right, height
+// lines high. Where PyTorch told of its part, a column shows it: allocated below, then
+// what is reserved, then the rest.
+func plot(look term.Look, samples []sample, top int64, width, height int) []string {
+	samples = samples[max(0, len(samples)-width):]
 	lines := make([]string, height)
 	for i := range lines {
 		var b strings.Builder
-		b.WriteString(strings.Repeat(" ", width-len(amounts)))
-		for _, a := range amounts {
-			filled := 0.0
-			if top > 0 {
-				filled = float64(a)/float64(top)*float64(height) - float64(height-1-i)
-			}
-			b.WriteRune(glyphs[int(min(max(filled, 0), 1)*float64(len(glyphs)-1)+0.5)])
+		b.WriteString(strings.Repeat(" ", width-len(samples)))
+		for _, s := range samples {
+			b.WriteString(plotCell(look, s, top, height, height-1-i))
 		}
 		lines[i] = b.String()
 	}
 	return lines
+}
+
+// plotCell is one cell of a plot, the one of index 0 at the bottom. A column of one part
+// ends within a cell, in eighths; of one with several parts each cell is of the part that
+// is at its middle.
+func plotCell(look term.Look, s sample, top int64, height, index int) string {
+	if top <= 0 {
+		return " "
+	}
+	reach := func(bytes int64) float64 { return float64(bytes)/float64(top)*float64(height) - float64(index) }
+	if s.reserved == 0 {
+		glyphs := levelsOf(look)
+		return string(glyphs[int(min(max(reach(s.used), 0), 1)*float64(len(glyphs)-1)+0.5)])
+	}
+	const middle = 0.5
+	switch {
+	case reach(s.allocated) >= middle:
+		return partAllocated.glyphFor(look)
+	case reach(s.reserved) >= middle:
+		return partReserved.glyphFor(look)
+	case reach(s.used) >= middle:
+		return partRest.glyphFor(look)
+	}
+	return " "
 }

@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
 )
@@ -62,9 +64,9 @@ func inOrder(text, order string) bool {
 func TestSpark(t *testing.T) {
 	ascii := term.Look{}
 	for _, tt := range []struct {
-		look    term.Look
-		amounts []int64
-		want    string
+		look term.Look
+		used []int64
+		want string
 	}{
 		{plainLook, nil, "        "},
 		{plainLook, []int64{5, 5}, "      ▄▄"},
@@ -73,16 +75,35 @@ func TestSpark(t *testing.T) {
 		{plainLook, []int64{9, 9, 0, 10, 20, 30, 40, 50, 60, 70}, "▁▂▃▄▅▆▇█"},
 		{ascii, []int64{0, 70}, "      .@"},
 	} {
-		if got := spark(tt.look, tt.amounts, 8); got != tt.want {
-			t.Errorf("spark(%v) = %q, want %q", tt.amounts, got, tt.want)
+		if got := spark(tt.look, samplesOf(tt.used...), 8); got != tt.want {
+			t.Errorf("spark(%v) = %q, want %q", tt.used, got, tt.want)
 		}
 	}
 }
 
+func samplesOf(used ...int64) []sample {
+	var samples []sample
+	for _, n := range used {
+		samples = append(samples, sample{used: n})
+	}
+	return samples
+}
+
 func TestPlot(t *testing.T) {
-	got := strings.Join(plot(plainLook, []int64{0, 25, 50, 75, 100}, 100, 6, 2), "|")
-	if want := "    ▄█| ▄███"; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") || len([]rune(got)) != 13 {
-		t.Errorf("plot = %q", got)
+	torch := []sample{{used: 100, reserved: 75, allocated: 25}, {used: 50, reserved: 50, allocated: 50}, {used: 10, reserved: 10}}
+	for _, tt := range []struct {
+		look    term.Look
+		samples []sample
+		want    []string
+	}{
+		{plainLook, samplesOf(0, 25, 50, 75, 100), []string{"    ▄█", "  ▄███"}},
+		{plainLook, torch, []string{"   ▒  ", "   ▓  ", "   ▓█ ", "   ██ "}},
+		{term.Look{}, torch, []string{"   +  ", "   =  ", "   =# ", "   ## "}},
+	} {
+		got := plot(tt.look, tt.samples, 100, 6, len(tt.want))
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("plot (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -90,16 +111,16 @@ func TestPlot(t *testing.T) {
 func TestHistory(t *testing.T) {
 	h := histories{}
 	at := time.Unix(0, 0)
-	used := int64(0)
 	for i := range keptSamples + 50 {
-		used = int64(i)
-		h.add(&gpu.Reading{Time: at.Add(time.Duration(i) * time.Second), Processes: []gpu.Process{{PID: 1, UsedBytes: &used}, {PID: 2}}})
+		used := int64(i)
+		mo := Moment{State: client.State{Reading: gpu.Reading{Time: at.Add(time.Duration(i) * time.Second), Processes: []gpu.Process{{PID: 1, UsedBytes: &used}, {PID: 2}}}}}
+		h.add(&mo, mo.rows())
 	}
 	key := keyOf(gpu.Process{PID: 1})
-	if len(h) != 1 || len(h[key]) != keptSamples || h.growth(key) != keptSamples-1 || h[key][0].bytes != 50 {
+	if len(h) != 1 || len(h[key]) != keptSamples || h.growth(key) != keptSamples-1 || h[key][0].used != 50 {
 		t.Errorf("%d histories, %d samples, growth %d", len(h), len(h[key]), h.growth(key))
 	}
-	h.add(&gpu.Reading{Time: at})
+	h.add(&Moment{}, nil)
 	if len(h) != 0 {
 		t.Errorf("%d histories of what has ended", len(h))
 	}

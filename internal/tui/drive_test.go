@@ -28,35 +28,42 @@ func (c *handClock) Timer(time.Duration) (<-chan time.Time, func()) { return nil
 
 // driver drives a monitor by messages: what bubbletea does, without a terminal.
 type driver struct {
-	t     *testing.T
+	t     testing.TB
 	m     *model
 	clock *handClock
-	err   error         // of readings
+	agent *fakeAgent    // nil: there is none
+	err   error         // of the probe's readings
 	ended []gpu.Process // that were asked to end
 	waits []time.Duration
 }
 
 var plainLook = term.Look{Terminal: true, Unicode: true}
 
-// drive starts a monitor of a fake, as user 1001 who is alice there.
-func drive(t *testing.T, fake string, look term.Look, width, height int) *driver {
+// drive starts a monitor of a fake without an agent, as user 1001 who is alice there.
+func drive(t testing.TB, fake string, look term.Look, width, height int) *driver {
+	t.Helper()
+	return driveAgent(t, fake, "", look, width, height)
+}
+
+// driveAgent is as drive, with an agent that tells what dress makes of the fake's readings,
+// where that is not empty. To its probe this machine is one that exists.
+func driveAgent(t testing.TB, fake, dress string, look term.Look, width, height int) *driver {
 	t.Helper()
 	d := &driver{t: t, clock: &handClock{time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}}
 	probe, err := gpu.Open(t.Context(), "fake:"+fake, gpu.Machine{Clock: d.clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(ctx context.Context) (gpu.Reading, error) {
-		if d.err != nil {
-			return gpu.Reading{}, d.err
-		}
-		return probe.Read(ctx)
-	}
-	end := func(p gpu.Process) error {
+	source := &Source{Open: func(context.Context) (gpu.Probe, error) { return &switched{d, probe}, nil }, Local: true, Clock: d.clock}
+	o := Options{Read: source.Read, Interval: time.Second, Look: look, UID: 1001, End: func(p gpu.Process) error {
 		d.ended = append(d.ended, p)
 		return nil
+	}}
+	if dress != "" {
+		d.agent = &fakeAgent{probe: probe, name: "nvml", dress: dresses[dress]}
+		source.Agent, o.Agent = d.agent, d.agent
 	}
-	d.m = newModel(t.Context(), Options{Read: read, Interval: time.Second, Look: look, UID: 1001, End: end})
+	d.m = newModel(t.Context(), o)
 	d.m.wait = func(span time.Duration) tea.Cmd {
 		d.waits = append(d.waits, span)
 		return nil
@@ -65,16 +72,43 @@ func drive(t *testing.T, fake string, look term.Look, width, height int) *driver
 	return d
 }
 
+// switched is a probe that fails while the driver says so.
+type switched struct {
+	d *driver
+	gpu.Probe
+}
+
+func (s *switched) Read(ctx context.Context) (gpu.Reading, error) {
+	if s.d.err != nil {
+		return gpu.Reading{}, s.d.err
+	}
+	return s.Probe.Read(ctx)
+}
+
+// change alters what the monitor knows, as the next reading would.
+func (d *driver) change(alter func(*Moment)) {
+	d.t.Helper()
+	moment := d.m.now
+	alter(&moment)
+	d.send(readMsg{moment: moment})
+}
+
 // send hands a message to the monitor, and then what its command answers, to the end.
 func (d *driver) send(msg tea.Msg) {
 	d.t.Helper()
-	for msg != nil {
-		_, cmd := d.m.Update(msg)
-		if msg = nil; cmd != nil {
-			msg = cmd()
-		}
-		if _, ok := msg.(tea.QuitMsg); ok {
+	for msgs := []tea.Msg{msg}; len(msgs) > 0; msgs = msgs[1:] {
+		switch msg := msgs[0].(type) {
+		case nil:
+		case tea.QuitMsg:
 			return
+		case tea.BatchMsg:
+			for _, cmd := range msg {
+				msgs = append(msgs, cmd())
+			}
+		default:
+			if _, cmd := d.m.Update(msg); cmd != nil {
+				msgs = append(msgs, cmd())
+			}
 		}
 	}
 	d.checkSize()
@@ -150,6 +184,16 @@ func (d *driver) has(texts ...string) {
 	for _, text := range texts {
 		if !strings.Contains(d.m.frame(), text) {
 			d.t.Errorf("the frame has no %q:\n%s", text, d.m.frame())
+		}
+	}
+}
+
+// hasNot holds texts against the frame that must not be there.
+func (d *driver) hasNot(texts ...string) {
+	d.t.Helper()
+	for _, text := range texts {
+		if strings.Contains(d.m.frame(), text) {
+			d.t.Errorf("the frame has %q:\n%s", text, d.m.frame())
 		}
 	}
 }

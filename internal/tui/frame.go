@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
 	"github.com/ullage-dev/ullage/internal/units"
 )
@@ -20,25 +19,33 @@ func (m *model) frame() string {
 		return ""
 	}
 	room := max(0, m.height-1-footRows)
-	var body []string
-	switch {
-	case !m.seen && m.err == nil:
-		body = []string{m.line(plain("reading the GPUs"))}
-	case !m.seen:
-		body = []string{m.line(plain("no reading yet"))}
-	case m.page == pageHelp:
-		body = m.help()
-	case m.page == pageDetail && m.focus == focusDevices && m.currentDevice() != nil:
-		body = m.deviceDetail(*m.currentDevice(), room)
-	case m.page == pageDetail && m.focus == focusProcesses && m.current() != nil:
-		body = m.processDetail(*m.current(), room)
-	default:
-		body = m.list(room)
-	}
+	body := m.body(room)
 	body = body[:min(len(body), room)]
 	body = append(body, slices.Repeat([]string{""}, room-len(body))...)
 	lines := append([]string{m.head()}, body...)
 	return strings.Join(append(lines, m.status(), m.keyBar()), "\n")
+}
+
+func (m *model) body(room int) []string {
+	switch {
+	case !m.seen && m.err == nil:
+		return []string{m.line(plain("reading the GPUs"))}
+	case !m.seen:
+		return []string{m.line(plain("no reading yet"))}
+	case m.page == pageHelp:
+		return m.help()
+	case m.page == pageList:
+		return m.list(room)
+	}
+	switch device, lease, process := m.currentDevice(), m.currentLease(), m.current(); {
+	case m.focus == focusDevices && device != nil:
+		return m.deviceDetail(device, room)
+	case m.focus == focusLeases && lease != nil:
+		return m.leaseDetail(*lease, room)
+	case m.focus == focusProcesses && process != nil:
+		return m.processDetail(*process, room)
+	}
+	return m.list(room)
 }
 
 func (m *model) line(spans ...span) string { return paint(m.o.Look, m.width, spans...) }
@@ -47,42 +54,78 @@ func (m *model) line(spans ...span) string { return paint(m.o.Look, m.width, spa
 func (m *model) head() string {
 	left, right := "ullage top  ", ""
 	if m.seen {
-		left += sourceText(&m.reading)
-		right = m.reading.Time.Format("15:04:05")
+		if m.now.About != nil {
+			left += "agent, "
+		}
+		left += sourceText(&m.now.Reading)
+		right = m.now.Reading.Time.Format("15:04:05")
 	}
 	gap := max(1, m.width-term.Width(left)-term.Width(right))
 	return m.line(span{left + strings.Repeat(" ", gap) + right, term.Bold})
 }
 
+// staleAfter is the age of an agent's reading from which it is told: the agent reads every
+// second, and a driver that hangs is what keeps it from that.
+const staleAfter = 5 * time.Second
+
 // status is the line that tells: what is asked, what is wrong, what was done, or a note.
 func (m *model) status() string {
+	old := m.now.Asked.Sub(m.now.Reading.Time)
 	switch {
-	case m.ending != nil:
-		return m.line(span{fmt.Sprintf("end process %d of %s with SIGTERM? y / n   (%s)", m.ending.PID, owner(*m.ending), commandText(*m.ending)), term.Yellow})
+	case m.question != nil:
+		return m.line(span{m.question.text, term.Yellow})
 	case m.typing:
 		return m.line(plain("filter: " + m.filter + "_"))
 	case m.err != nil && m.seen:
-		return m.line(span{fmt.Sprintf("%v; what is shown is of %s", m.err, m.reading.Time.Format("15:04:05")), term.Red})
+		return m.line(span{fmt.Sprintf("%v; what is shown is of %s", m.err, m.now.Reading.Time.Format("15:04:05")), term.Red})
 	case m.err != nil:
 		return m.line(span{m.err.Error(), term.Red})
 	case m.told != "":
 		return m.line(plain(m.told))
-	case len(m.reading.Notes) > 0 && m.page == pageList:
-		text := "note: " + m.reading.Notes[0]
-		if more := len(m.reading.Notes) - 1; more > 0 {
-			text += fmt.Sprintf(" (and %d more: ?)", more)
-		}
-		return m.line(span{text, term.Dim})
+	case m.now.About != nil && old >= staleAfter:
+		return m.line(span{"the agent's last reading is " + units.FormatDuration(old.Round(time.Second)) + " old", term.Red})
+	case m.page == pageList:
+		return m.noteLine()
 	}
 	return ""
+}
+
+// notes are what the reading cannot tell, and why.
+func (m *model) notes() []string {
+	notes := m.now.Reading.Notes
+	if m.now.Missing != "" {
+		notes = append([]string{"leases and PyTorch's part are unknown: " + m.now.Missing}, notes...)
+	}
+	return notes
+}
+
+// noteLine is the first note. That no agent answers is in the legend already, and only worth
+// a line of its own where one did before.
+func (m *model) noteLine() string {
+	notes := m.notes()
+	if m.now.Missing != "" && !m.lost {
+		notes = notes[1:]
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	text := "note: " + notes[0]
+	if more := len(notes) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more: ?)", more)
+	}
+	return m.line(span{text, term.Dim})
 }
 
 // keyBar names the keys that matter most.
 func (m *model) keyBar() string {
 	var spans []span
 	for _, b := range bindings() {
-		if b.short != "" {
-			spans = append(spans, span{b.shown, term.Bold}, plain(" "+b.short+"  "))
+		short := b.short
+		if b.label != nil {
+			short = b.label(m)
+		}
+		if short != "" {
+			spans = append(spans, span{b.shown, term.Bold}, plain(" "+short+"  "))
 		}
 	}
 	return m.line(spans...)
@@ -102,7 +145,11 @@ func (m *model) help() []string {
 		lines = append(lines, m.line(span{fmt.Sprintf("  %-11s", shown), term.Bold}, plain(b.what)))
 	}
 	lines = append(lines, "", m.legend())
-	for _, n := range append([]string{torchNote}, m.reading.Notes...) {
+	notes := append([]string{torchNote}, m.notes()...)
+	if m.now.About != nil {
+		notes[0] = foreignNote
+	}
+	for _, n := range notes {
 		for _, text := range wrap("  ", n, m.width) {
 			lines = append(lines, m.line(plain(text)))
 		}
@@ -127,138 +174,114 @@ func wrap(indent, text string, width int) []string {
 	return append(lines, line)
 }
 
-// list is the page of all devices and processes. Devices take half of the lines at most.
+// list is the page of all devices, processes and leases. Devices take half of the lines at
+// most.
 func (m *model) list(room int) []string {
 	lines := m.devices(max(1, room/2))
-	lines = append(lines, m.legend(), m.filterLine())
-	return append(lines, m.processes(max(0, room-len(lines)))...)
+	lines = append(lines, m.legend())
+	above := len(lines)
+	room -= above
+	if m.now.About == nil {
+		return append(lines, m.processLines(room, false)...)
+	}
+	switch processes, leases := m.split(room); {
+	case leases > 0 && processes > 0:
+		lines = append(lines, m.processLines(processes-1, true)...)
+		lines = append(lines, slices.Repeat([]string{""}, max(0, above+processes-len(lines)))...)
+		return append(lines, m.leaseLines(leases, true)...)
+	case leases > 0:
+		return append(lines, m.leaseLines(leases, false)...)
+	}
+	return append(lines, m.processLines(room, false)...)
 }
 
-// filterLine says what hides processes, where something does.
-func (m *model) filterLine() string {
-	if m.filter == "" {
+// leastBoth is the number of lines from which both lists are shown.
+const leastBoth = 16
+
+// split shares lines out to the two lists, each with a line of its name, one of titles, and
+// one that sets it off. Where both do not fit, the one without the focus gets a third; in a
+// small window, nothing.
+func (m *model) split(room int) (processes, leases int) {
+	const around = 3
+	focused, other := len(m.shown)+around, len(m.shownLeases)+around
+	if m.focus == focusLeases {
+		focused, other = other, focused
+	}
+	switch {
+	case room < leastBoth:
+		focused, other = room, 0
+	case focused+other > room:
+		other = min(other, room/3)
+		focused = room - other
+	}
+	if m.focus == focusLeases {
+		return other, focused
+	}
+	return focused, other
+}
+
+// processLines and leaseLines are the lists under their names: both are shown, or one alone.
+func (m *model) processLines(room int, both bool) []string {
+	lines := []string{m.listHead(focusProcesses, both)}
+	if len(m.shown) == 0 {
+		return append(lines, m.line(plain("  no process on a GPU that can be seen from here"+m.thatMatches(len(m.all)))))
+	}
+	return append(lines, m.processes.lines(m.o.Look, m.width, room-1, m.focus == focusProcesses, m.shown)...)
+}
+
+func (m *model) leaseLines(room int, both bool) []string {
+	lines := []string{m.listHead(focusLeases, both)}
+	if len(m.shownLeases) == 0 {
+		return append(lines, m.line(plain("  no lease"+m.thatMatches(len(m.now.Leases)))))
+	}
+	return append(lines, m.leases.lines(m.o.Look, m.width, room-1, m.focus == focusLeases, m.shownLeases)...)
+}
+
+// thatMatches says why a list is empty that is not.
+func (m *model) thatMatches(all int) string {
+	if m.filter == "" || all == 0 {
 		return ""
 	}
-	return m.line(span{fmt.Sprintf("  %d of %s with %q; Esc shows all", len(m.rows()), units.FormatPlural(len(m.reading.Processes), "process", "processes"), m.filter), term.Yellow})
+	return fmt.Sprintf(" has %q in what is shown of it", m.filter)
 }
 
-// The parts of a bar.
-var (
-	partProcesses = part{glyph: "█", ascii: "#", style: term.Green, always: true}
-	partOther     = part{glyph: "▓", ascii: "+", style: term.Yellow}
-	partDriver    = part{glyph: "░", ascii: "-", style: term.Dim}
-)
+// listHead names the list below it, and the other one where that is not shown, and says what
+// the filter hides.
+func (m *model) listHead(below focus, both bool) string {
+	processes, leases := span{m.countText("processes", len(m.shown), len(m.all)), term.Bold}, span{m.countText("leases", len(m.shownLeases), len(m.now.Leases)), term.Dim}
+	if below == focusLeases {
+		processes.style, leases.style = term.Dim, term.Bold
+	}
+	spans := []span{plain("  "), processes, plain("   "), leases}
+	switch {
+	case m.now.About == nil, both && below == focusProcesses:
+		spans = spans[:2]
+	case both:
+		spans = []span{plain("  "), leases}
+	}
+	if m.filter != "" {
+		spans = append(spans, span{fmt.Sprintf("   with %q; Esc shows all", m.filter), term.Yellow})
+	}
+	return m.line(spans...)
+}
 
-func (m *model) legend() string {
-	spans := []span{plain("  ")}
-	for _, e := range []struct {
-		part part
-		what string
-	}{{partProcesses, "processes"}, {partOther, "other"}, {partDriver, "driver"}} {
-		glyph := e.part.glyph
-		if !m.o.Look.Unicode {
-			glyph = e.part.ascii
+// countText counts a list: "processes 2 of 4".
+func (m *model) countText(what string, shown, all int) string {
+	text := fmt.Sprintf("%s %d", what, all)
+	if m.filter != "" {
+		text = fmt.Sprintf("%s %d of %d", what, shown, all)
+	}
+	if what != "leases" {
+		return text
+	}
+	waiting := 0
+	for _, l := range m.now.Leases {
+		if l.State == stateQueued {
+			waiting++
 		}
-		spans = append(spans, span{glyph, e.part.style}, plain(" "+e.what+"   "))
 	}
-	return m.line(append(spans, span{"PyTorch's allocated, reserved: unknown", term.Dim})...)
-}
-
-// bar draws a memory with its parts.
-func (m *model) bar(width int, memory *gpu.Memory, s shares) []span {
-	if memory == nil || width <= 0 {
-		return []span{plain(strings.Repeat(" ", max(0, width)))}
+	if waiting > 0 {
+		text += fmt.Sprintf(", %d waiting", waiting)
 	}
-	processes, other, driver := partProcesses, partOther, partDriver
-	processes.bytes, other.bytes = s.processes, s.other
-	if memory.ReservedBytes != nil {
-		driver.bytes = *memory.ReservedBytes
-	}
-	return stacked(m.o.Look, width, memory.TotalBytes, processes, other, driver)
-}
-
-// wide is the width of a window from which there is room for long names.
-const wide = 120
-
-// Widths on a device's line: of its name, and of the amounts and the load behind the bar.
-const (
-	nameColumns   = 24
-	amountColumns = 23
-	busyColumns   = 6
-)
-
-// devices are the lines of devices and their instances. Where there are more than room, the
-// last line says how many are left out; the one that is chosen is not among them.
-func (m *model) devices(room int) []string {
-	var lines []string
-	chosen := 0
-	for _, d := range m.reading.Devices {
-		if cur := m.currentDevice(); cur != nil && cur.UUID == d.UUID {
-			chosen = len(lines)
-		}
-		lines = append(lines, m.deviceLines(d)...)
-	}
-	if len(lines) <= room {
-		return lines
-	}
-	from := min(max(0, chosen-room+2), len(lines)-room+1)
-	left := len(lines) - room + 1
-	return append(lines[from:from+room-1:from+room-1], m.line(span{fmt.Sprintf("  %d more lines: Tab, then up and down", left), term.Dim}))
-}
-
-func (m *model) deviceLines(d gpu.Device) []string {
-	marker, style := "  ", term.Plain
-	if cur := m.currentDevice(); m.focus == focusDevices && cur.UUID == d.UUID {
-		marker, style = "> ", reversed
-	}
-	name := fmt.Sprintf("%s%d %s", marker, d.Index, strings.TrimPrefix(orUnknown(d.Name), "NVIDIA "))
-	busy := ""
-	if d.Utilization != nil {
-		busy = fmt.Sprintf(" %3d %%", *d.Utilization)
-	}
-	lines := []string{m.memoryLine(name, kindTag(d), style, d.Memory, sharesOf(&m.reading, &d), busy)}
-	for _, in := range d.Instances {
-		lines = append(lines, m.memoryLine("    "+instanceName(in), "", term.Plain, in.Memory, instanceShares(&m.reading, &d, in), ""))
-	}
-	for _, trouble := range troubles(d) {
-		lines = append(lines, m.line(span{"    ! " + trouble, term.Red}))
-	}
-	return lines
-}
-
-// memoryLine draws a name, of which tag is not cut, and a memory: as numbers, and as a bar
-// where there is room for one.
-func (m *model) memoryLine(name, tag string, style term.Style, memory *gpu.Memory, s shares, busy string) string {
-	const frame, least = 4, 6 // the brackets with spaces beside them; a bar that shows something
-	names := nameColumns
-	if m.width >= wide {
-		names = 2 * nameColumns
-	}
-	bar := m.width - names - amountColumns - busyColumns - frame
-	if bar < least {
-		names = max(least, m.width-amountColumns-busyColumns-1)
-	}
-	if tag != "" {
-		tag = " " + tag
-	}
-	name = m.o.Look.CutEnd(term.Clean(name), names-term.Width(tag)) + tag
-	amounts := unknown
-	if memory != nil {
-		amounts = pairText(memory.UsedBytes, memory.TotalBytes)
-	}
-	spans := []span{{name, style}, plain(strings.Repeat(" ", max(0, names-term.Width(name))+1))}
-	if bar >= least {
-		spans = append(spans, plain("["))
-		spans = append(spans, m.bar(bar, memory, s)...)
-		spans = append(spans, plain("] "))
-	}
-	return m.line(append(spans, plain(fmt.Sprintf("%*s%s", amountColumns, amounts, busy)))...)
-}
-
-// age is how long ago the first of some samples was.
-func age(all []sample) time.Duration {
-	if len(all) == 0 {
-		return 0
-	}
-	return all[len(all)-1].at.Sub(all[0].at).Round(time.Second)
+	return text
 }

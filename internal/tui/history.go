@@ -3,44 +3,64 @@ package tui
 import (
 	"time"
 
-	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
-// keptSamples is how much of the past is kept: ten minutes at a reading a second, 24 bytes
+// keptSamples is how much of the past is kept: ten minutes at a reading a second, 48 bytes
 // each.
 const keptSamples = 600
 
-// sample is an amount at a moment.
+// sample is what is held at a moment: all that is used, and of it what PyTorch's allocator
+// has reserved, and of that what it has allocated; both 0 where nobody tells.
 type sample struct {
-	at    time.Time
-	bytes int64
+	at                        time.Time
+	used, reserved, allocated int64
 }
 
-// histories are the samples of processes, and of devices, whose key has no PID.
+// histories are the samples of processes, of devices, and of leases.
 type histories map[rowKey][]sample
 
-func deviceKey(uuid string) rowKey { return rowKey{device: uuid, gi: -1, ci: -1} }
-
-// add takes in a reading, and forgets what is no longer in it.
-func (h histories) add(r *gpu.Reading) {
-	now := map[rowKey]int64{}
-	for _, d := range r.Devices {
+// add takes in a moment, and forgets what is no longer in it.
+func (h histories) add(mo *Moment, rows []row) {
+	now := map[rowKey]sample{}
+	byDevice := map[string]sample{}
+	for i := range rows {
+		r := &rows[i]
+		s := sample{used: usedOr(r.process, 0)}
+		if a := r.allocator(); a != nil {
+			s.reserved, s.allocated = a.ReservedBytes, a.AllocatedBytes
+		}
+		if r.process.UsedBytes != nil {
+			now[r.key] = s
+		}
+		sum := byDevice[r.process.DeviceUUID]
+		byDevice[r.process.DeviceUUID] = sample{reserved: sum.reserved + s.reserved, allocated: sum.allocated + s.allocated}
+	}
+	for _, d := range mo.Reading.Devices {
 		if d.Memory != nil {
-			now[deviceKey(d.UUID)] = d.Memory.UsedBytes
+			s := byDevice[d.UUID]
+			s.used = d.Memory.UsedBytes
+			now[deviceKey(d.UUID)] = s
 		}
 	}
-	for _, p := range r.Processes {
-		if p.UsedBytes != nil {
-			now[keyOf(p)] = *p.UsedBytes
+	for _, l := range mo.Leases {
+		if used := leaseUsed(l); used != nil {
+			now[leaseKey(l.ID)] = sample{used: *used}
 		}
 	}
+	h.keep(mo.Reading.Time, now)
+}
+
+// keep appends to each history its sample, and drops those without one.
+func (h histories) keep(at time.Time, now map[rowKey]sample) {
 	for key := range h {
 		if _, ok := now[key]; !ok {
 			delete(h, key)
 		}
 	}
-	for key, bytes := range now {
-		all := append(h[key], sample{r.Time, bytes})
+	for key, s := range now {
+		s.at = at
+		all := append(h[key], s)
 		if len(all) > keptSamples {
 			all = append(all[:0], all[len(all)-keptSamples:]...)
 		}
@@ -54,16 +74,27 @@ func (h histories) growth(key rowKey) int64 {
 	if len(all) == 0 {
 		return 0
 	}
-	return all[len(all)-1].bytes - all[0].bytes
+	return all[len(all)-1].used - all[0].used
 }
 
-// last returns the newest n amounts, or fewer.
-func (h histories) last(key rowKey, n int) []int64 {
+// last returns the newest n samples, or fewer.
+func (h histories) last(key rowKey, n int) []sample {
 	all := h[key]
-	all = all[max(0, len(all)-n):]
-	amounts := make([]int64, len(all))
-	for i, s := range all {
-		amounts[i] = s.bytes
+	return all[max(0, len(all)-n):]
+}
+
+// growthText is what has been added since the first sample, to stand behind an amount.
+func (h histories) growthText(key rowKey) string {
+	if len(h[key]) < 2 {
+		return ""
 	}
-	return amounts
+	return ", " + units.FormatBytesDelta(h.growth(key)) + " in " + units.FormatDuration(age(h[key]))
+}
+
+// age is how long ago the first of some samples was.
+func age(all []sample) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	return all[len(all)-1].at.Sub(all[0].at).Round(time.Second)
 }

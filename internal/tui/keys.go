@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/gpu"
 )
 
@@ -18,26 +19,29 @@ type binding struct {
 	short string   // in the bar; empty: not there
 	what  string   // in the help
 	do    func(*model) tea.Cmd
+	label func(*model) string // short, where it depends on what is chosen
 }
 
 func bindings() []binding {
 	return []binding{
-		{[]string{"up", "k"}, "↑ ↓ k j", "", "move", func(m *model) tea.Cmd { return m.move(-1) }},
-		{[]string{"down", "j"}, "", "", "", func(m *model) tea.Cmd { return m.move(1) }},
-		{[]string{"pgup", "ctrl+b"}, "PgUp PgDn", "", "move by a page", func(m *model) tea.Cmd { return m.move(-m.pageRows()) }},
-		{[]string{"pgdown", "ctrl+f"}, "", "", "", func(m *model) tea.Cmd { return m.move(m.pageRows()) }},
-		{[]string{"home", "g"}, "g G", "", "to the first, to the last", func(m *model) tea.Cmd { return m.move(-1 << 30) }},
-		{[]string{"end", "G"}, "", "", "", func(m *model) tea.Cmd { return m.move(1 << 30) }},
-		{[]string{"tab"}, "Tab", "gpus", "between processes and GPUs", (*model).switchFocus},
-		{[]string{"enter"}, "Enter", "detail", "all that is known of one, with a plot", (*model).openDetail},
-		{[]string{"s"}, "s", "sort", "sort by memory, GPU, user, PID, growth", (*model).nextOrder},
-		{[]string{"r"}, "r", "", "reverse the order", func(m *model) tea.Cmd { m.reverse = !m.reverse; return nil }},
-		{[]string{"/"}, "/", "filter", "show processes with a text in their user, GPU, place or command", (*model).typeFilter},
-		{[]string{"x"}, "x", "end", "end a process of yours (SIGTERM), once you say y", (*model).askEnd},
-		{[]string{"esc", "backspace"}, "Esc", "", "back; on the list: show all processes", (*model).back},
-		{[]string{"?"}, "?", "help", "this page", func(m *model) tea.Cmd { m.page = pageHelp; return nil }},
-		{[]string{"ctrl+z"}, "^Z", "", "stop until fg", func(*model) tea.Cmd { return tea.Suspend }},
-		{[]string{"q", "ctrl+c"}, "q", "quit", "quit", (*model).quit},
+		{keys: []string{"up", "k"}, shown: "↑ ↓ k j", what: "move", do: moving(-1)},
+		{keys: []string{"down", "j"}, do: moving(1)},
+		{keys: []string{"pgup", "ctrl+b"}, shown: "PgUp PgDn", what: "move by a page", do: func(m *model) tea.Cmd { return moving(-m.pageRows())(m) }},
+		{keys: []string{"pgdown", "ctrl+f"}, do: func(m *model) tea.Cmd { return moving(m.pageRows())(m) }},
+		{keys: []string{"home", "g"}, shown: "g G", what: "to the first, to the last", do: moving(-1 << 30)},
+		{keys: []string{"end", "G"}, do: moving(1 << 30)},
+		{keys: []string{"tab"}, shown: "Tab", what: "between processes, leases and GPUs", do: focusing(1), label: func(m *model) string { return m.nextFocus(1).String() }},
+		{keys: []string{"shift+tab"}, do: focusing(-1)},
+		{keys: []string{"enter"}, shown: "Enter", what: "all that is known of one, with a plot, or with why it waits", do: (*model).openDetail, label: (*model).detailLabel},
+		{keys: []string{"s"}, shown: "s", short: "sort", what: "sort by the next column; S: by the one before", do: sorting(1)},
+		{keys: []string{"S"}, do: sorting(-1)},
+		{keys: []string{"r"}, shown: "r", what: "reverse the order", do: (*model).turn},
+		{keys: []string{"/"}, shown: "/", short: "filter", what: "show only what has a text in its user, GPU, place, name, ...", do: (*model).typeFilter},
+		{keys: []string{"x"}, shown: "x", what: "end a process of yours (SIGTERM) or release a lease, after a y", do: (*model).ask, label: (*model).endLabel},
+		{keys: []string{"esc", "backspace"}, shown: "Esc", what: "back; on the list: show all", do: (*model).back},
+		{keys: []string{"?"}, shown: "?", short: "help", what: "this page", do: func(m *model) tea.Cmd { m.page = pageHelp; return nil }},
+		{keys: []string{"ctrl+z"}, shown: "^Z", what: "stop until fg", do: func(*model) tea.Cmd { return tea.Suspend }},
+		{keys: []string{"q", "ctrl+c"}, shown: "q", short: "quit", what: "quit", do: (*model).quit},
 	}
 }
 
@@ -47,7 +51,7 @@ func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key == "ctrl+c":
 		return m.quit()
-	case m.ending != nil:
+	case m.question != nil:
 		return m.answer(key)
 	case m.typing:
 		m.typeKey(msg)
@@ -79,27 +83,98 @@ func (m *model) back() tea.Cmd {
 	return nil
 }
 
-func (m *model) switchFocus() tea.Cmd {
-	m.focus = 1 - m.focus
-	return nil
+// pageRows is how many rows are shown at once, about.
+func (m *model) pageRows() int { return max(1, m.height/2) }
+
+// moving chooses another row. Where its detail is open, that changes with it.
+func moving(by int) func(*model) tea.Cmd {
+	return func(m *model) tea.Cmd {
+		m.move(by)
+		return m.askWhy()
+	}
 }
 
+func (f focus) String() string { return [...]string{"processes", "leases", "gpus"}[f] }
+
+// nextFocus is the list after the one that has the focus. Leases are one while an agent
+// tells of them.
+func (m *model) nextFocus(step int) focus {
+	next := focus((int(m.focus) + step + int(focuses)) % int(focuses))
+	if next == focusLeases && m.now.About == nil {
+		next = focus((int(next) + step + int(focuses)) % int(focuses))
+	}
+	return next
+}
+
+func focusing(step int) func(*model) tea.Cmd {
+	return func(m *model) tea.Cmd {
+		m.focus = m.nextFocus(step)
+		return m.askWhy()
+	}
+}
+
+// openDetail shows all of what is chosen, and stays with it wherever the order puts it.
 func (m *model) openDetail() tea.Cmd {
-	if m.focus == focusDevices && m.currentDevice() != nil || m.focus == focusProcesses && m.current() != nil {
+	there := m.focus == focusDevices && m.currentDevice() != nil
+	if l := m.currentLease(); m.focus == focusLeases && l != nil {
+		m.leases.chosen, there = l.ID, true
+	}
+	if r := m.current(); m.focus == focusProcesses && r != nil {
+		m.processes.chosen, there = r.key, true
+	}
+	if there {
 		m.page = pageDetail
+	}
+	return m.askWhy()
+}
+
+// detailLabel tells that the detail of a lease that waits says why.
+func (m *model) detailLabel() string {
+	if l := m.currentLease(); m.focus == focusLeases && l != nil && l.State == stateQueued {
+		return "why"
+	}
+	return "detail"
+}
+
+func (m *model) endLabel() string {
+	switch m.focus {
+	case focusLeases:
+		return "release"
+	case focusDevices:
+		return ""
+	}
+	return "end"
+}
+
+func sorting(step int) func(*model) tea.Cmd {
+	return func(m *model) tea.Cmd {
+		by := &m.processes.by
+		if m.focus == focusLeases {
+			by = &m.leases.by
+			m.leases.sortBy(step)
+		} else {
+			m.processes.sortBy(step)
+		}
+		m.told = "sorted by " + *by
+		return nil
+	}
+}
+
+// turn reverses the order of the list that is sorted.
+func (m *model) turn() tea.Cmd {
+	if m.focus == focusLeases {
+		m.leases.reverse = !m.leases.reverse
+	} else {
+		m.processes.reverse = !m.processes.reverse
 	}
 	return nil
 }
 
-func (m *model) nextOrder() tea.Cmd {
-	m.order = (m.order + 1) % orders
-	m.reverse = false
-	m.told = "sorted by " + m.order.String()
-	return nil
-}
-
 func (m *model) typeFilter() tea.Cmd {
-	m.typing, m.page, m.focus = true, pageList, focusProcesses
+	m.typing, m.page = true, pageList
+	if m.focus == focusDevices {
+		m.focus = focusProcesses
+	}
 	return nil
 }
 
@@ -122,26 +197,36 @@ func (m *model) typeKey(msg tea.KeyPressMsg) {
 	}
 }
 
-// askEnd asks whether to end the process that is chosen, if the user may.
-func (m *model) askEnd() tea.Cmd {
-	row := m.current()
-	if m.focus != focusProcesses || row == nil {
-		m.told = "choose a process first"
-		return nil
+// ask asks whether to end the process, or to release the lease, that is chosen.
+func (m *model) ask() tea.Cmd {
+	switch row, l := m.current(), m.currentLease(); {
+	case m.focus == focusProcesses && row != nil:
+		m.askEnd(row)
+	case m.focus == focusLeases && l != nil:
+		m.askRelease(*l)
+	default:
+		m.told = "choose a process or a lease first"
 	}
-	if why := m.mayNot(row.process); why != "" {
-		m.told = why
-		return nil
-	}
-	p := row.process
-	m.ending = &p
 	return nil
 }
 
-// mayNot says why a process cannot be ended from here; nothing if it can.
-func (m *model) mayNot(p gpu.Process) string {
+func (m *model) askEnd(r *row) {
+	p := r.process
+	if why := m.mayNotEnd(p); why != "" {
+		m.told = why
+		return
+	}
+	m.question = &question{
+		text:     fmt.Sprintf("end process %d of %s with SIGTERM? y / n   (%s)", p.PID, owner(p), commandText(p)),
+		declined: fmt.Sprintf("process %d goes on", p.PID),
+		yes:      func() tea.Msg { return m.end(p) },
+	}
+}
+
+// mayNotEnd says why a process cannot be ended from here; nothing if it can.
+func (m *model) mayNotEnd(p gpu.Process) string {
 	switch {
-	case m.o.End == nil:
+	case !m.now.Local || m.o.End == nil:
 		return "these processes are not of this machine, so there is nothing to end"
 	case p.UID == nil:
 		return fmt.Sprintf("process %d cannot be seen from here, so it cannot be ended from here", p.PID)
@@ -151,14 +236,33 @@ func (m *model) mayNot(p gpu.Process) string {
 	return ""
 }
 
-// answer takes the answer to whether to end a process. All but y is no.
+func (m *model) askRelease(l client.Lease) {
+	switch you := m.now.About.You; {
+	case m.o.Agent == nil:
+		m.told = "this agent cannot be asked"
+		return
+	case l.State == stateDraining:
+		m.told = fmt.Sprintf("lease %d is released already, and drains until its memory is free", l.ID)
+		return
+	case !you.Admin && you.User != l.User:
+		m.told = fmt.Sprintf("lease %d belongs to %s: only they and admins may release it", l.ID, l.User)
+		return
+	}
+	id := l.ID
+	text := fmt.Sprintf("release lease %d of %s, %s? y / n", id, l.User, askedText(l))
+	if n := len(l.Processes); n > 0 {
+		text += fmt.Sprintf("   (%d of its processes still run)", n)
+	}
+	m.question = &question{text: text, declined: fmt.Sprintf("lease %d stays", id), yes: func() tea.Msg { return m.release(id) }}
+}
+
+// answer takes the answer to a question. All but y is no.
 func (m *model) answer(key string) tea.Cmd {
-	p := *m.ending
-	m.ending = nil
+	q := m.question
+	m.question = nil
 	if strings.ToLower(key) != "y" {
-		m.told = fmt.Sprintf("process %d goes on", p.PID)
+		m.told = q.declined
 		return nil
 	}
-	end := m.o.End
-	return func() tea.Msg { return endedMsg{p, end(p)} }
+	return q.yes
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,28 +24,56 @@ func TestFrames(t *testing.T) {
 	color.Color, ascii.Unicode = true, false
 	for _, tt := range []struct {
 		name, fake    string
+		dress         string // of the agent; empty: there is none
 		look          term.Look
 		width, height int
 		keys          []string
 	}{
-		{"h200x2_80x24", "h200x2", plainLook, 80, 24, nil},
-		{"h200x2_200x50", "h200x2", plainLook, 200, 50, nil},
-		{"h200x2_80x24_color", "h200x2", color, 80, 24, nil},
-		{"h200x2_80x24_ascii", "h200x2", ascii, 80, 24, nil},
-		{"h200x2_40x10", "h200x2", plainLook, 40, 10, nil},
-		{"h200x2_process_80x24", "h200x2", plainLook, 80, 24, []string{"down", "enter"}},
-		{"h200x2_device_80x24", "h200x2", plainLook, 80, 24, []string{"tab", "down", "enter"}},
-		{"h200x2_device_200x50_color", "h200x2", color, 200, 50, []string{"tab", "enter"}},
-		{"h200x2_help_80x24", "h200x2", plainLook, 80, 24, []string{"?"}},
-		{"h200x2_confirm_80x24", "h200x2", plainLook, 80, 24, []string{"/", "alice", "enter", "x"}},
-		{"h100x8_80x24", "h100x8", plainLook, 80, 24, nil},
-		{"h100-mig_80x24", "h100-mig", plainLook, 80, 24, nil},
-		{"h100-mig_device_80x24", "h100-mig", plainLook, 80, 24, []string{"tab", "enter"}},
-		{"t4-vgpu_80x24", "t4-vgpu", plainLook, 80, 24, nil},
-		{"orin_80x24", "orin", plainLook, 80, 24, nil},
+		{"h200x2_80x24", "h200x2", "", plainLook, 80, 24, nil},
+		{"h200x2_200x50", "h200x2", "", plainLook, 200, 50, nil},
+		{"h200x2_80x24_color", "h200x2", "", color, 80, 24, nil},
+		{"h200x2_80x24_ascii", "h200x2", "", ascii, 80, 24, nil},
+		{"h200x2_40x10", "h200x2", "", plainLook, 40, 10, nil},
+		{"h200x2_process_80x24", "h200x2", "", plainLook, 80, 24, []string{"down", "enter"}},
+		{"h200x2_device_80x24", "h200x2", "", plainLook, 80, 24, []string{"tab", "down", "enter"}},
+		{"h200x2_device_200x50_color", "h200x2", "", color, 200, 50, []string{"tab", "enter"}},
+		{"h200x2_help_80x24", "h200x2", "", plainLook, 80, 24, []string{"?"}},
+		{"h200x2_confirm_80x24", "h200x2", "", plainLook, 80, 24, []string{"/", "alice", "enter", "x"}},
+		{"h100x8_80x24", "h100x8", "", plainLook, 80, 24, nil},
+		{"h100-mig_80x24", "h100-mig", "", plainLook, 80, 24, nil},
+		{"h100-mig_device_80x24", "h100-mig", "", plainLook, 80, 24, []string{"tab", "enter"}},
+		{"t4-vgpu_80x24", "t4-vgpu", "", plainLook, 80, 24, nil},
+		{"t4-vgpu_120x40", "t4-vgpu", "", plainLook, 120, 40, nil},
+		{"orin_80x24", "orin", "", plainLook, 80, 24, nil},
+		{"orin_120x40", "orin", "", plainLook, 120, 40, nil},
+
+		{"agent_80x24", "h200x2", "h200x2", plainLook, 80, 24, nil},
+		{"agent_80x24_ascii", "h200x2", "h200x2", ascii, 80, 24, nil},
+		{"agent_80x24_color", "h200x2", "h200x2", color, 80, 24, nil},
+		{"agent_120x40", "h200x2", "h200x2", plainLook, 120, 40, nil},
+		{"agent_200x50", "h200x2", "h200x2", plainLook, 200, 50, nil},
+		{"agent_40x10", "h200x2", "h200x2", plainLook, 40, 10, nil},
+		{"agent_process_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"down", "enter"}},
+		{"agent_process_120x40", "h200x2", "h200x2", plainLook, 120, 40, []string{"down", "enter"}},
+		{"agent_leases_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"tab"}},
+		{"agent_leases_120x40", "h200x2", "h200x2", plainLook, 120, 40, []string{"tab"}},
+		{"agent_lease_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"tab", "enter"}},
+		{"agent_queued_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"tab", "end", "up", "enter"}},
+		{"agent_release_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"tab", "x"}},
+		{"agent_device_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"tab", "tab", "enter"}},
+		{"agent_help_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"?"}},
+		{"agent_mig_80x24", "h100-mig", "h100-mig", plainLook, 80, 24, nil},
+		{"agent_mig_leases_80x24", "h100-mig", "h100-mig", plainLook, 80, 24, []string{"tab"}},
+		{"agent_many_80x24", "h100x8", "h100x8", plainLook, 80, 24, nil},
+		{"agent_many_120x40", "h100x8", "h100x8", plainLook, 120, 40, []string{"tab"}},
+		{"agent_names_80x24", "h200x2", "names", plainLook, 80, 24, nil},
+		{"agent_names_120x40", "h200x2", "names", plainLook, 120, 40, nil},
+		{"agent_idle_80x24", "h200x2-idle", "idle", plainLook, 80, 24, nil},
+		{"agent_vgpu_80x24", "t4-vgpu", "bare", plainLook, 80, 24, nil},
+		{"agent_unified_80x24", "orin", "bare", plainLook, 80, 24, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := drive(t, tt.fake, tt.look, tt.width, tt.height)
+			d := driveAgent(t, tt.fake, tt.dress, tt.look, tt.width, tt.height)
 			d.pass(15)
 			d.keys(tt.keys...)
 			d.golden(tt.name)
@@ -58,11 +87,17 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := drive(t, "h200x2", plainLook, 80, 24)
-	d.pass(15)
-	for line := range strings.Lines(d.m.frame()) {
-		if line = strings.TrimSpace(line); !strings.Contains(string(page), line) {
-			t.Errorf("docs/top.md does not show the line %q", line)
+	for _, tt := range []struct {
+		dress string
+		keys  []string
+	}{{"", nil}, {"h200x2", nil}, {"h200x2", []string{"tab", "end", "up", "enter"}}} {
+		d := driveAgent(t, "h200x2", tt.dress, plainLook, 80, 24)
+		d.pass(15)
+		d.keys(tt.keys...)
+		for line := range strings.Lines(d.m.frame()) {
+			if line = strings.TrimSpace(line); !strings.Contains(string(page), line) {
+				t.Errorf("docs/top.md does not show the line %q", line)
+			}
 		}
 	}
 }
@@ -121,14 +156,16 @@ func TestTroubles(t *testing.T) {
 	d := drive(t, "h200x2", plainLook, 80, 24)
 	d.pass(1)
 	errors := int64(2)
-	d.m.reading.Devices[1].Problem = "NVML has not answered for 2.00 s"
-	d.m.reading.Devices[1].Memory = nil
-	d.m.reading.Devices[0].ECC.Uncorrected = &errors
+	d.change(func(mo *Moment) {
+		mo.Reading.Devices[1].Problem = "NVML has not answered for 2.00 s"
+		mo.Reading.Devices[1].Memory = nil
+		mo.Reading.Devices[0].ECC.Uncorrected = &errors
+	})
 	d.has("! 2 uncorrected errors of its memory", "! NVML has not answered for 2.00 s")
 	d.keys("tab", "down", "enter")
 	d.has("has not answered")
 	var b strings.Builder
-	if err := Print(&b, plainLook, d.m.reading); err != nil || !strings.Contains(b.String(), "\nGPU 0: 2 uncorrected errors") || !strings.Contains(b.String(), "\nGPU 1: NVML has not") {
+	if err := Print(&b, plainLook, d.m.now); err != nil || !strings.Contains(b.String(), "\nGPU 0: 2 uncorrected errors") || !strings.Contains(b.String(), "\nGPU 1: NVML has not") {
 		t.Errorf("%v\n%s", err, &b)
 	}
 }
@@ -136,7 +173,7 @@ func TestTroubles(t *testing.T) {
 // pids are the processes on the list, from the top.
 func (d *driver) pids() []int {
 	var pids []int
-	for _, r := range d.m.rows() {
+	for _, r := range d.m.shown {
 		pids = append(pids, r.process.PID)
 	}
 	return pids
@@ -149,21 +186,37 @@ func (d *driver) wantPIDs(what string, want ...int) {
 	}
 }
 
+// TestOrder: every column sorts, in both directions, and the one that does is marked.
 func TestOrder(t *testing.T) {
 	d := drive(t, "h200x2", plainLook, 80, 24)
 	d.pass(5) // then alice has grown by 19 GiB, dave a little
+	d.has("MEMORY▼")
 	d.wantPIDs("by memory", 52011, 41207, 41533, 52877)
 	d.keys("r")
+	d.has("MEMORY▲")
 	d.wantPIDs("the other way", 52877, 41533, 41207, 52011)
-	d.keys("s")
-	d.wantPIDs("by GPU", 41207, 41533, 52011, 52877)
-	d.keys("s")
-	d.wantPIDs("by user", 41207, 41533, 52011, 52877)
-	d.keys("s", "s")
-	d.has("sorted by growth")
-	d.wantPIDs("by growth", 41207, 52877, 41533, 52011)
-	d.keys("s")
-	d.wantPIDs("by memory again", 52011, 41207, 41533, 52877)
+	for _, tt := range []struct {
+		title string
+		want  []int
+	}{
+		{"TREND▼", []int{41207, 52877, 41533, 52011}},
+		{"WHERE▲", []int{41533, 52011, 52877, 41207}},
+		{"COMMAND▲", []int{41533, 52011, 52877, 41207}},
+		{"PID▲", []int{41207, 41533, 52011, 52877}},
+		{"USER▲", []int{41207, 41533, 52011, 52877}},
+		{"GPU▲", []int{41207, 41533, 52011, 52877}},
+		{"MEMORY▼", []int{52011, 41207, 41533, 52877}},
+	} {
+		d.keys("s")
+		d.has(tt.title)
+		d.wantPIDs(tt.title, tt.want...)
+	}
+	d.keys("S", "S", "r")
+	d.has("USER▼")
+	d.wantPIDs("by user, from the end", 52877, 52011, 41533, 41207)
+	d.send(tea.WindowSizeMsg{Width: 50, Height: 24}) // where there is no room for a place
+	d.keys("S", "S", "S")
+	d.has("WHERE▲", "docker")
 }
 
 func TestFilter(t *testing.T) {
@@ -176,7 +229,7 @@ func TestFilter(t *testing.T) {
 		d.has("filter: " + filter + "_")
 		d.keys("enter")
 		d.wantPIDs(filter, want...)
-		d.has(fmt.Sprintf("%d of 4 processes with %q", len(want), filter))
+		d.has(fmt.Sprintf("processes %d of 4   with %q; Esc shows all", len(want), filter))
 		d.keys("esc")
 	}
 	d.keys("/", "q!x", "backspace", "backspace", "backspace", "backspace", "bob", "enter") // none of them a command
@@ -188,14 +241,14 @@ func TestFilter(t *testing.T) {
 }
 
 // TestChosen: the process that is chosen stays so, wherever the order puts it; when it is
-// gone, the first is.
+// gone, the one in its place is, and its detail closes.
 func TestChosen(t *testing.T) {
 	d := drive(t, "h100x8", plainLook, 80, 24)
 	d.pass(1)
-	d.keys("s", "down", "down") // by GPU: the third
+	d.keys("S", "down", "down") // by GPU: the third
 	chosen := d.m.current().process.PID
 	d.keys("r")
-	if got := d.m.current().process.PID; got != chosen || d.m.index(d.m.rows()) != 197 {
+	if got := d.m.current().process.PID; got != chosen || d.m.processes.index(d.m.shown) != 197 {
 		t.Errorf("chosen %d, then %d", chosen, got)
 	}
 	d.has("> ", "60002")
@@ -207,10 +260,14 @@ func TestChosen(t *testing.T) {
 	if got := d.m.current().process.PID; got != 60724 {
 		t.Errorf("the first is %d", got)
 	}
-	d.m.reading.Processes = d.m.reading.Processes[:5]
+	d.change(func(mo *Moment) { mo.Reading.Processes = mo.Reading.Processes[:5] })
 	if got := d.m.current().process.PID; got != 60004 {
 		t.Errorf("after it has ended, %d", got)
 	}
+	d.keys("down", "down", "enter")
+	d.has("process         60002")
+	d.change(func(mo *Moment) { mo.Reading.Processes = slices.Delete(slices.Clone(mo.Reading.Processes), 2, 3) })
+	d.has(">  60001", "processes 4", "the process has ended")
 }
 
 // TestEnd: a process is ended only if it is the user's own and the answer is y.
@@ -244,7 +301,7 @@ func TestEnd(t *testing.T) {
 	d.keys("x")
 	d.has("not of this machine")
 	d.keys("tab", "x")
-	d.has("choose a process first")
+	d.has("choose a process or a lease first")
 }
 
 // TestEndUnseen: a process that cannot be seen is nobody's to end.
@@ -252,10 +309,10 @@ func TestEndUnseen(t *testing.T) {
 	d := drive(t, "h200x2", plainLook, 80, 24)
 	d.m.o.UID = 0
 	d.pass(1)
-	d.m.reading.Processes[0].UID = nil
+	d.change(func(mo *Moment) { mo.Reading.Processes[0].UID = nil })
 	d.keys("/", "train", "enter", "x")
 	d.has("process 41207 cannot be seen from here")
-	if d.m.ending != nil {
+	if d.m.question != nil {
 		t.Error("it asks all the same")
 	}
 }
@@ -287,8 +344,9 @@ func TestAnyKeys(t *testing.T) {
 			case 1:
 				d.send(tea.WindowSizeMsg{Width: rapid.IntRange(0, 200).Draw(rt, "width"), Height: rapid.IntRange(0, 60).Draw(rt, "height")})
 			case 2:
-				n := len(d.m.reading.Processes)
-				d.m.reading.Processes = d.m.reading.Processes[:rapid.IntRange(0, n).Draw(rt, "left")]
+				n := len(d.m.now.Reading.Processes)
+				left := rapid.IntRange(0, n).Draw(rt, "left")
+				d.change(func(mo *Moment) { mo.Reading.Processes = mo.Reading.Processes[:left] })
 			default:
 				d.keys(rapid.SampledFrom(names).Draw(rt, "key"))
 			}
@@ -305,14 +363,16 @@ func TestAnyKeys(t *testing.T) {
 func TestHarmless(t *testing.T) {
 	d := drive(t, "h200x2", plainLook, 80, 24)
 	d.pass(1)
-	for i := range d.m.reading.Processes {
-		d.m.reading.Processes[i].Command = "a\x1b[2Jb\nc"
-		d.m.reading.Processes[i].User = "\x1b]0;x\a"
-	}
-	d.m.reading.Devices[0].Name, d.m.reading.Devices[0].Problem = "\x1b[1m", "\x1b[2m"
-	d.m.reading.Notes = []string{"\x1b[3m"}
+	d.change(func(mo *Moment) {
+		for i := range mo.Reading.Processes {
+			mo.Reading.Processes[i].Command = "a\x1b[2Jb\nc"
+			mo.Reading.Processes[i].User = "\x1b]0;x\a"
+		}
+		mo.Reading.Devices[0].Name, mo.Reading.Devices[0].Problem = "\x1b[1m", "\x1b[2m"
+		mo.Reading.Notes = []string{"\x1b[3m"}
+	})
 	var b strings.Builder
-	if err := Print(&b, plainLook, d.m.reading); err != nil {
+	if err := Print(&b, plainLook, d.m.now); err != nil {
 		t.Fatal(err)
 	}
 	for _, keys := range [][]string{nil, {"enter"}, {"esc", "tab", "enter"}, {"esc", "?"}, {"esc", "tab", "/", "a", "enter", "x"}} {

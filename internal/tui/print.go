@@ -1,34 +1,70 @@
 package tui
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
 	"github.com/ullage-dev/ullage/internal/units"
 )
 
-// Print writes a reading as two tables, devices and processes, with its notes.
-func Print(w io.Writer, look term.Look, r gpu.Reading) error {
-	if _, err := fmt.Fprintf(w, "%s, %s\n\n", sourceText(&r), r.Time.Format("2006-01-02 15:04:05 MST")); err != nil {
-		return err
+// Print writes a moment as tables, with its notes: devices, what is leased of them,
+// processes, leases.
+func Print(w io.Writer, look term.Look, mo Moment) error {
+	m := newModel(context.Background(), Options{Look: look})
+	m.now, m.all, m.history = mo, mo.rows(), nil // one moment has no trend
+	m.processes.by = "GPU"
+	m.refresh()
+	var b strings.Builder
+	source := sourceText(&mo.Reading)
+	if mo.About != nil {
+		source = "agent, " + source
 	}
-	if err := printDevices(w, look, &r); err != nil {
-		return err
+	fmt.Fprintf(&b, "%s, %s\n\n", source, mo.Reading.Time.Format("2006-01-02 15:04:05 MST"))
+	m.printDevices(&b)
+	m.printLeased(&b)
+	if len(m.shown) == 0 {
+		b.WriteString("no process on a GPU that can be seen from here\n\n")
+	} else {
+		printList(&b, look, &m.processes, m.shown)
 	}
-	if err := printProcesses(w, look, &r); err != nil {
-		return err
+	if len(m.shownLeases) > 0 {
+		printList(&b, look, &m.leases, m.shownLeases)
 	}
-	for _, n := range append([]string{torchNote}, r.Notes...) {
-		if _, err := fmt.Fprintf(w, "note: %s\n", term.Clean(n)); err != nil {
-			return err
-		}
+	notes := m.notes()
+	if mo.About == nil && mo.Missing == "" {
+		notes = append([]string{torchNote}, notes...)
 	}
-	return nil
+	for _, n := range notes {
+		fmt.Fprintf(&b, "note: %s\n", term.Clean(n))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-func printDevices(w io.Writer, look term.Look, r *gpu.Reading) error {
+// printTable writes a table and an empty line. A Builder takes everything.
+func printTable(b *strings.Builder, look term.Look, table term.Table) {
+	_ = table.Print(b, look)
+	b.WriteByte('\n')
+}
+
+func printList[R any, K comparable](b *strings.Builder, look term.Look, l *list[R, K], rows []R) {
+	columns := l.visible(look.Width)
+	var table term.Table
+	for _, c := range columns {
+		table.Columns = append(table.Columns, term.Column{Title: c.title, Right: c.right, Cut: c.cut})
+	}
+	for _, r := range rows {
+		table.Row(texts(columns, r)...)
+	}
+	printTable(b, look, table)
+}
+
+func (m *model) printDevices(b *strings.Builder) {
+	look := m.o.Look
 	table := term.Table{Columns: []term.Column{
 		{Title: "GPU"},
 		{Title: "NAME", Cut: term.CutAtEnd},
@@ -39,67 +75,61 @@ func printDevices(w io.Writer, look term.Look, r *gpu.Reading) error {
 		{Title: "FREE", Right: true},
 		{Title: "BUSY", Right: true},
 	}}
-	for _, d := range r.Devices {
+	var all []string
+	for i := range m.now.Reading.Devices {
+		d := &m.now.Reading.Devices[i]
 		busy := "-"
 		if d.Utilization != nil {
 			busy = fmt.Sprintf("%d %%", *d.Utilization)
 		}
-		table.Row(memoryRow(look, fmt.Sprint(d.Index), deviceName(d), d.Memory, sharesOf(r, &d), busy)...)
-		for _, in := range d.Instances {
-			table.Row(memoryRow(look, fmt.Sprintf("%d/%s", d.Index, instanceName(in)), in.UUID, in.Memory, instanceShares(r, &d, in), "-")...)
+		table.Row(memoryRow(look, fmt.Sprint(d.Index), deviceName(*d), d.Memory, m.now.fillOf(m.all, d, nil), busy)...)
+		for k := range d.Instances {
+			in := &d.Instances[k]
+			table.Row(memoryRow(look, m.unitText(in.UUID), in.UUID, in.Memory, m.now.fillOf(m.all, d, in), "-")...)
+		}
+		for _, trouble := range m.troubles(d) {
+			all = append(all, fmt.Sprintf("GPU %d: %s\n", d.Index, term.Clean(trouble)))
 		}
 	}
-	if err := table.Print(w, look); err != nil {
-		return err
-	}
-	for _, d := range r.Devices {
-		for _, trouble := range troubles(d) {
-			if _, err := fmt.Fprintf(w, "GPU %d: %s\n", d.Index, term.Clean(trouble)); err != nil {
-				return err
-			}
-		}
-	}
-	_, err := fmt.Fprintln(w)
-	return err
+	_ = table.Print(b, look)
+	b.WriteString(strings.Join(all, "") + "\n")
 }
 
-func memoryRow(look term.Look, index, name string, memory *gpu.Memory, s shares, busy string) []string {
+func memoryRow(look term.Look, index, name string, memory *gpu.Memory, f fill, busy string) []string {
 	if memory == nil {
-		return []string{index, name, unknown, units.FormatBytes(s.processes), unknown, unknown, unknown, busy}
+		return []string{index, name, unknown, units.FormatBytes(f.processes), unknown, unknown, unknown, busy}
 	}
-	processes, other := units.FormatBytes(s.processes), units.FormatBytes(s.other)
+	processes, other := units.FormatBytes(f.processes), units.FormatBytes(f.other)
 	least, most := "≥ ", "≤ "
 	if !look.Unicode {
 		least, most = ">= ", "<= "
 	}
 	switch {
-	case !s.told && s.processes == 0:
+	case !f.told && f.processes == 0:
 		processes, other = unknown, most+other
-	case !s.told:
+	case !f.told:
 		processes, other = least+processes, most+other
 	}
 	return []string{index, name, units.FormatBytes(memory.TotalBytes), processes, other, bytesText(memory.ReservedBytes), units.FormatBytes(memory.FreeBytes), busy}
 }
 
-func printProcesses(w io.Writer, look term.Look, r *gpu.Reading) error {
-	if len(r.Processes) == 0 {
-		_, err := fmt.Fprint(w, "no process on a GPU that can be seen from here\n\n")
-		return err
+// printLeased writes how leases see the devices, where an agent tells.
+func (m *model) printLeased(b *strings.Builder) {
+	if m.now.About == nil {
+		return
 	}
 	table := term.Table{Columns: []term.Column{
-		{Title: "PID", Right: true},
-		{Title: "USER"},
 		{Title: "GPU"},
-		{Title: "MEMORY", Right: true},
-		{Title: "WHERE", Cut: term.CutAtEnd},
-		{Title: "COMMAND", Cut: term.CutAtEnd},
+		{Title: "FOR LEASES", Right: true},
+		{Title: "LEASED", Right: true},
+		{Title: "USED OF IT", Right: true},
+		{Title: "FOREIGN", Right: true},
+		{Title: "LEFT", Right: true},
+		{Title: "", Cut: term.CutAtEnd},
 	}}
-	for _, p := range r.Processes {
-		table.Row(fmt.Sprint(p.PID), owner(p), gpuText(r.Device(p.DeviceUUID), p), bytesText(p.UsedBytes), p.Place.String(), commandText(p))
+	for i := range m.now.Devices {
+		l := &m.now.Devices[i]
+		table.Row(m.unitText(l.UUID), units.FormatBytes(l.CapacityBytes), units.FormatBytes(l.GrantedBytes), bytesText(m.now.leasedUse(l)), units.FormatBytes(l.ForeignBytes), units.FormatBytes(l.AvailableBytes), m.tags(l.UUID, ""))
 	}
-	if err := table.Print(w, look); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w)
-	return err
+	printTable(b, m.o.Look, table)
 }

@@ -1,122 +1,205 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/term"
 	"github.com/ullage-dev/ullage/internal/units"
 )
 
-// trendColumns is the width of the line that shows where a process is going.
-func (m *model) trendColumns() int {
-	if m.width >= wide {
-		return 24
+// Widths of a window from which columns show. 80 is what every terminal has.
+const (
+	narrow = 64
+	usual  = 80
+	wide   = 120
+	widest = 150
+)
+
+// titleMemory is the column that processes are sorted by at first.
+const titleMemory = "MEMORY"
+
+// processColumns are the columns of the list of processes. Those that only the agent can
+// fill are there while it answers.
+func (m *model) processColumns() []column[row] {
+	agent, where := m.now.About != nil, narrow
+	columns := []column[row]{
+		{title: "PID", right: true, text: func(r row) string { return strconv.Itoa(r.process.PID) }, compare: func(a, b row) int { return cmp.Compare(a.process.PID, b.process.PID) }},
+		textColumn("USER", 0, func(r row) string { return r.user() }),
+		{title: "GPU", text: func(r row) string { return gpuText(r.device, r.process) }, compare: byDevice},
+		amountColumn(titleMemory, 0, func(r row) *int64 { return r.process.UsedBytes }),
 	}
-	return 8
+	if agent {
+		columns = append(columns, m.allocatorColumns()...)
+	}
+	if m.history != nil {
+		columns = append(columns, m.trendColumn())
+	}
+	if agent {
+		where = wide
+		columns = append(columns, column[row]{title: "LEASE", from: usual, text: func(r row) string { return r.leaseText() }, compare: byLease})
+	}
+	return append(columns,
+		textColumn("WHERE", where, func(r row) string { return r.process.Place.String() }),
+		textColumn("COMMAND", 0, func(r row) string { return commandText(r.process) }))
 }
 
-// pageRows is how many processes are shown at once, about.
-func (m *model) pageRows() int { return max(1, m.height/2) }
-
-// processes is the table of processes, room lines high with its head.
-func (m *model) processes(room int) []string {
-	rows := m.rows()
-	if len(rows) == 0 {
-		return []string{m.noProcesses()}
-	}
-	shown := max(1, room-1)
-	chosen := m.index(rows)
-	m.offset = max(0, min(m.offset, len(rows)-shown, chosen))
-	m.offset = max(m.offset, chosen-shown+1)
-	end := min(len(rows), m.offset+shown)
-	table := term.Table{Columns: m.columns()}
-	for i, r := range rows[m.offset:end] {
-		table.Row(m.cells(r, m.offset+i == chosen)...)
-	}
-	return m.paintTable(table, chosen-m.offset)
+func textColumn(title string, from int, text func(row) string) column[row] {
+	return column[row]{title: title, from: from, cut: term.CutAtEnd, text: text, compare: byText(text)}
 }
 
-// paintTable draws a table, with the row that is chosen in reverse over the whole width.
-func (m *model) paintTable(table term.Table, chosen int) []string {
-	look := m.o.Look
-	look.Width, look.Color = m.width, false
-	var b strings.Builder
-	_ = table.Print(&b, look) // a Builder takes everything
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for i, text := range lines {
-		style := term.Plain
-		switch {
-		case i == 0:
-			style = term.Bold
-		case i == chosen+1 && m.focus == focusProcesses:
-			style = reversed
-			if m.o.Look.Color {
-				text += strings.Repeat(" ", max(0, m.width-term.Width(text)))
-			}
+func amountColumn(title string, from int, amount func(row) *int64) column[row] {
+	return column[row]{
+		title: title, from: from, right: true, most: true,
+		text: func(r row) string { return bytesText(amount(r)) }, compare: byAmount(amount),
+	}
+}
+
+// byDevice sorts as the driver numbers devices, and their instances as it lists them.
+func byDevice(a, b row) int {
+	return cmp.Or(cmp.Compare(indexOf(a.device), indexOf(b.device)), cmp.Compare(a.instance(), b.instance()))
+}
+
+func indexOf(d *gpu.Device) int {
+	if d == nil {
+		return -1
+	}
+	return d.Index
+}
+
+// instance is the number of the MIG device in the list of its GPU's; -1 for the whole GPU.
+func (r *row) instance() int {
+	if r.device == nil {
+		return -1
+	}
+	return slices.IndexFunc(r.device.Instances, func(in gpu.Instance) bool { return in.UUID == r.uuid })
+}
+
+// byLease brings those without a lease last: they are what there is least of to say.
+func byLease(a, b row) int {
+	number := func(r row) int64 {
+		if r.lease == nil {
+			return 1<<63 - 1
 		}
-		lines[i] = m.line(span{text, style})
+		return r.lease.ID
 	}
-	return lines
+	return cmp.Compare(number(a), number(b))
 }
 
-func (m *model) noProcesses() string {
-	if m.filter != "" && len(m.reading.Processes) > 0 {
-		return m.line(plain(fmt.Sprintf("  none of %s has %q in its user, GPU, place or command", units.FormatPlural(len(m.reading.Processes), "process", "processes"), m.filter)))
+// allocatorColumns are what processes tell of PyTorch's allocator.
+func (m *model) allocatorColumns() []column[row] {
+	part := func(get func(*client.Allocator) int64) func(row) *int64 {
+		return func(r row) *int64 {
+			a := r.allocator()
+			if a == nil {
+				return nil
+			}
+			n := get(a)
+			return &n
+		}
 	}
-	return m.line(plain("  no process on a GPU that can be seen from here"))
+	amount := func(title string, from int, of func(row) *int64) column[row] {
+		c := amountColumn(title, from, of)
+		c.text = func(r row) string { return orDash(of(r), units.FormatBytes) }
+		return c
+	}
+	count := func(title string, from int, get func(*client.Allocator) int64) column[row] {
+		c := amountColumn(title, from, part(get))
+		c.text = func(r row) string { return orDash(part(get)(r), units.FormatCount) }
+		return c
+	}
+	return []column[row]{
+		amount("ALLOCATED", narrow, part(func(a *client.Allocator) int64 { return a.AllocatedBytes })),
+		amount("RESERVED", 100, part(func(a *client.Allocator) int64 { return a.ReservedBytes })),
+		amount("SPLIT", widest, part(func(a *client.Allocator) int64 { return a.InactiveSplitBytes })),
+		amount("OUTSIDE", widest, func(r row) *int64 { return r.outside() }),
+		count("RETRIES", widest, func(a *client.Allocator) int64 { return a.AllocRetries }),
+		count("OOMS", widest, func(a *client.Allocator) int64 { return a.OOMs }),
+	}
 }
 
-// narrow is the width below which the table has neither trends nor places.
-const narrow = 64
-
-// columns of the table. The last two are cut where the window is not wide enough.
-func (m *model) columns() []term.Column {
-	columns := []term.Column{
-		{},
-		{Title: "PID", Right: true},
-		{Title: "USER", Cut: term.CutAtEnd},
-		{Title: "GPU"},
-		{Title: "MEMORY", Right: true},
-		{Title: "COMMAND", Cut: term.CutAtEnd},
+func (r *row) outside() *int64 {
+	if r.held == nil {
+		return nil
 	}
-	if m.width < narrow {
-		return columns
-	}
-	columns[5] = term.Column{Title: "TREND"}
-	return append(columns, term.Column{Title: "WHERE", Cut: term.CutAtEnd}, term.Column{Title: "COMMAND", Cut: term.CutAtEnd})
+	return r.held.Outside
 }
 
-func (m *model) cells(r row, chosen bool) []string {
-	marker := ""
-	if chosen && m.focus == focusProcesses {
-		marker = ">"
+// orDash is an amount, or a dash where a process told nothing, which is the usual thing of
+// programs that no companion watches.
+func orDash(n *int64, format func(int64) string) string {
+	if n == nil {
+		return "-"
 	}
-	p := r.process
-	cells := []string{marker, fmt.Sprint(p.PID), owner(p), gpuText(r.device, p), bytesText(p.UsedBytes)}
-	if m.width >= narrow {
-		cells = append(cells, m.trend(r.key), p.Place.String())
-	}
-	return append(cells, commandText(p))
+	return format(*n)
 }
 
-func (m *model) trend(key rowKey) string {
-	return spark(m.o.Look, m.history.last(key, m.trendColumns()), m.trendColumns())
+func (m *model) trendColumn() column[row] {
+	columns := 8
+	if m.width >= wide {
+		columns = 16
+	}
+	growth := func(r row) *int64 {
+		if len(m.history[r.key]) == 0 {
+			return nil
+		}
+		n := m.history.growth(r.key)
+		return &n
+	}
+	return column[row]{
+		title: "TREND", from: narrow, most: true, compare: byAmount(growth),
+		text: func(r row) string { return spark(m.o.Look, m.history.last(r.key, columns), columns) },
+	}
+}
+
+// leaseText is the number of a process's lease, with what is wrong about it.
+func (r *row) leaseText() string {
+	text := "-"
+	if r.lease != nil {
+		text = strconv.FormatInt(r.lease.ID, 10)
+	}
+	switch {
+	case r.job == nil:
+		return text
+	case r.job.Orphan:
+		return text + " orphan"
+	case r.held.Stray:
+		return text + " stray"
+	case r.lease != nil && over(*r.lease):
+		return text + " exceeded"
+	}
+	return text
+}
+
+// processStyle lets a process stand out whose lease does not hold it.
+func processStyle(r row) term.Style {
+	switch {
+	case r.job == nil:
+		return term.Plain
+	case r.job.Orphan, r.lease != nil && over(*r.lease):
+		return term.Red
+	case r.held.Stray:
+		return term.Yellow
+	}
+	return term.Plain
 }
 
 // processDetail is all that is known of a process, with a plot of its memory.
 func (m *model) processDetail(r row, room int) []string {
 	p := r.process
 	facts := [][2]string{
-		{"process", fmt.Sprintf("%d, %s", p.PID, p.Use)},
-		{"user", owner(p)},
-		{"GPU", gpuText(r.device, p) + ", " + p.DeviceUUID},
-		{"memory", bytesText(p.UsedBytes) + growthText(m.history, r.key)},
-		{"of it PyTorch's", "unknown to the driver"},
-		{"where", placeText(p)},
-		{"command", commandText(p)},
+		{"process", strings.TrimSuffix(fmt.Sprintf("%d, %s", p.PID, p.Use), ", ")},
+		{"user", r.user()},
+		{"GPU", gpuText(r.device, p) + ", " + r.uuid},
+		{"memory", bytesText(p.UsedBytes) + m.history.growthText(r.key)},
 	}
+	facts = append(facts, m.jobFacts(r)...)
+	facts = append(facts, [2]string{"where", placeText(p)}, [2]string{"command", commandText(p)})
 	return m.detail(facts, r.key, top(r.device), room)
 }
 
@@ -127,126 +210,71 @@ func top(d *gpu.Device) int64 {
 	return d.Memory.TotalBytes
 }
 
-func growthText(h histories, key rowKey) string {
-	if len(h[key]) < 2 {
+// jobFacts are what the agent knows of a process.
+func (m *model) jobFacts(r row) [][2]string {
+	a := r.allocator()
+	facts := [][2]string{{"of it PyTorch's", "unknown to the driver"}}
+	switch {
+	case a != nil:
+		facts = allocatorFacts(a, r.held)
+	case m.now.About != nil:
+		facts[0][1] = "unknown: the process does not report; 'ullage run' makes it"
+	}
+	if r.job == nil {
+		return facts
+	}
+	if text := m.progressText(r); text != "" {
+		facts = append(facts, [2]string{"job", text})
+	}
+	switch {
+	case r.lease != nil:
+		facts = append(facts, [2]string{"lease", m.leaseLine(*r.lease)})
+	case r.job.Orphan:
+		facts = append(facts, [2]string{"lease", "orphan: its lease is over, or nobody it belongs to lives"})
+	}
+	if r.held.Stray {
+		facts = append(facts, [2]string{"stray", "a context and nothing else here: its rank works on another GPU"})
+	}
+	return facts
+}
+
+func allocatorFacts(a *client.Allocator, held *client.JobDevice) [][2]string {
+	facts := [][2]string{
+		{"of it PyTorch's", fmt.Sprintf("%s allocated, %s reserved%s", units.FormatBytes(a.AllocatedBytes), units.FormatBytes(a.ReservedBytes), limitText(a))},
+		{"", fmt.Sprintf("%s inactive split, %s requested", units.FormatBytes(a.InactiveSplitBytes), units.FormatBytes(a.RequestedBytes))},
+		{"at its peak", fmt.Sprintf("%s allocated, %s reserved; %s, %s", units.FormatBytes(a.PeakAllocatedBytes), units.FormatBytes(a.PeakReservedBytes), units.FormatPlural(int(a.OOMs), "OOM", "OOMs"), units.FormatPlural(int(a.AllocRetries), "retry", "retries"))},
+	}
+	if held.Outside != nil {
+		facts = append(facts, [2]string{"outside PyTorch", units.FormatBytes(*held.Outside) + ": context, libraries, other allocators"})
+	}
+	return facts
+}
+
+func limitText(a *client.Allocator) string {
+	if a.LimitBytes <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s in %s", units.FormatBytesDelta(h.growth(key)), units.FormatDuration(age(h[key])))
+	return " of at most " + units.FormatBytes(a.LimitBytes)
 }
 
-// placeText is a place in full.
-func placeText(p gpu.Process) string {
+// progressText is a job's name, rank and step, and what it adds a step.
+func (m *model) progressText(r row) string {
 	var parts []string
-	for _, f := range [][2]string{
-		{"Slurm job ", p.Place.SlurmJob},
-		{"step ", p.Place.SlurmStep},
-		{"pod ", p.Place.PodUID},
-		{p.Place.Runtime + " container ", p.Place.ContainerID},
-		{"unit ", p.Place.Unit},
-	} {
-		if f[1] != "" {
-			parts = append(parts, f[0]+f[1])
-		}
+	j := r.job
+	if j.Name != "" {
+		parts = append(parts, j.Name)
 	}
-	if p.NamespacePID != 0 && p.NamespacePID != p.PID {
-		parts = append(parts, fmt.Sprintf("PID %d in there", p.NamespacePID))
+	if j.Rank != nil {
+		parts = append(parts, fmt.Sprintf("rank %d", *j.Rank))
 	}
-	if len(parts) == 0 {
-		return unknown
+	if j.Step != nil {
+		parts = append(parts, "step "+units.FormatCount(*j.Step))
+	}
+	if r.held.Slope != nil {
+		parts = append(parts, units.FormatBytesDelta(int64(*r.held.Slope))+" a step")
+	}
+	if j.Reported != nil {
+		parts = append(parts, "told "+m.ago(*j.Reported)+" ago")
 	}
 	return strings.Join(parts, ", ")
-}
-
-// deviceDetail is all that is known of a device, with a plot of its used memory.
-func (m *model) deviceDetail(d gpu.Device, room int) []string {
-	facts := [][2]string{
-		{"GPU", fmt.Sprintf("%d, %s, %s", d.Index, deviceName(d), d.UUID)},
-		{"address", orUnknown(d.PCIAddress)},
-	}
-	if d.Memory != nil {
-		facts = append(facts, [2]string{"memory", memoryText(*d.Memory) + growthText(m.history, deviceKey(d.UUID))}, [2]string{"of it used by", sharesText(sharesOf(&m.reading, &d))})
-	}
-	facts = append(facts,
-		[2]string{"ECC", eccText(d.ECC)},
-		[2]string{"persistence", orUnknown(d.Persistence)},
-		[2]string{"compute mode", orUnknown(d.ComputeMode)},
-	)
-	for _, in := range d.Instances {
-		text := fmt.Sprintf("%s, GPU instance %d, compute instance %d", orUnknown(in.UUID), in.GPUInstance, in.ComputeInstance)
-		if in.Memory != nil {
-			text += ", " + pairText(in.Memory.UsedBytes, in.Memory.TotalBytes)
-		}
-		facts = append(facts, [2]string{"MIG " + instanceName(in), text})
-	}
-	for _, trouble := range troubles(d) {
-		facts = append(facts, [2]string{"trouble", trouble})
-	}
-	return m.detail(facts, deviceKey(d.UUID), top(&d), room)
-}
-
-func memoryText(memory gpu.Memory) string {
-	text := fmt.Sprintf("%s total, %s used, %s free", units.FormatBytes(memory.TotalBytes), units.FormatBytes(memory.UsedBytes), units.FormatBytes(memory.FreeBytes))
-	if memory.ReservedBytes != nil {
-		text += fmt.Sprintf(", %s kept by the driver", units.FormatBytes(*memory.ReservedBytes))
-	}
-	return text
-}
-
-func sharesText(s shares) string {
-	if !s.told {
-		return fmt.Sprintf("processes at least %s, other at most %s: not all tell", units.FormatBytes(s.processes), units.FormatBytes(s.other))
-	}
-	return fmt.Sprintf("processes %s, other %s", units.FormatBytes(s.processes), units.FormatBytes(s.other))
-}
-
-func eccText(e gpu.ECC) string {
-	if e.Mode == "" {
-		return "none, or not told"
-	}
-	text := e.Mode
-	if e.Corrected != nil && e.Uncorrected != nil {
-		text += fmt.Sprintf(", %d corrected and %d uncorrected errors since the driver was loaded", *e.Corrected, *e.Uncorrected)
-	}
-	return text
-}
-
-// factColumns is how far what is known stands from the left, behind its name.
-const factColumns = 18
-
-// fact is a name and what is known, on as many lines as it takes.
-func (m *model) fact(name, what string) []string {
-	lines := wrap("", what, max(1, m.width-factColumns))
-	for i, text := range lines {
-		lines[i] = m.line(span{fmt.Sprintf("  %-*s", factColumns-2, name), term.Bold}, plain(text))
-		name = ""
-	}
-	return lines
-}
-
-// detail draws facts, and below them the history of key up to a whole of top bytes.
-func (m *model) detail(facts [][2]string, key rowKey, top int64, room int) []string {
-	lines := []string{""}
-	for _, f := range facts {
-		lines = append(lines, m.fact(f[0], f[1])...)
-	}
-	all := m.history[key]
-	height := room - len(lines) - 3
-	if len(all) == 0 || height < 2 || top <= 0 {
-		return lines
-	}
-	const margin = 13 // for amounts as "1023.99 MiB"
-	width := max(1, m.width-margin-2)
-	lines = append(lines, "")
-	for i, text := range plot(m.o.Look, m.history.last(key, width), top, width, height) {
-		label := ""
-		switch i {
-		case 0:
-			label = units.FormatBytes(top)
-		case height - 1:
-			label = "0"
-		}
-		lines = append(lines, m.line(plain(fmt.Sprintf("%*s |", margin-2, label)), span{text, term.Green}))
-	}
-	shown := all[max(0, len(all)-width):]
-	return append(lines, m.line(plain(fmt.Sprintf("%*s  the last %s", margin-2, "", units.FormatDuration(age(shown))))))
 }

@@ -15,6 +15,9 @@ const unknown = "unknown"
 // torchNote says what no driver tells.
 const torchNote = "what PyTorch has allocated and reserved within a process is not known to the driver"
 
+// foreignNote says what the agent's words on a device mean.
+const foreignNote = "foreign is what processes without a lease use, and what others use above theirs; left is what can be leased"
+
 func bytesText(n *int64) string {
 	if n == nil {
 		return unknown
@@ -51,10 +54,8 @@ func gpuText(d *gpu.Device, p gpu.Process) string {
 	if p.GPUInstance == nil {
 		return text
 	}
-	for _, in := range d.Instances {
-		if in.GPUInstance == *p.GPUInstance && (p.ComputeInstance == nil || in.ComputeInstance == *p.ComputeInstance) {
-			return text + "/" + instanceName(in)
-		}
+	if in := instanceOf(d, p); in != nil {
+		return text + "/" + instanceName(*in)
 	}
 	return fmt.Sprintf("%s/gi%d", text, *p.GPUInstance)
 }
@@ -117,42 +118,34 @@ func pairText(part, whole int64) string {
 	return a + " / " + b
 }
 
-// shares are the parts of a device's used memory. What no process accounts for is other:
-// contexts of processes that nobody sees, and what the driver keeps for them.
-type shares struct {
-	processes, other int64
-	told             bool // by every process; else processes is the least and other the most it can be
-}
-
-func sharesOf(r *gpu.Reading, d *gpu.Device) shares {
-	held, told := r.Held(d.UUID)
-	if d.Memory == nil {
-		return shares{held, 0, told}
-	}
-	return split(held, d.Memory.UsedBytes, told && d.Kind != gpu.KindUnified)
-}
-
-// split holds the processes to what is used: the two are read one after the other.
-func split(held, used int64, told bool) shares {
-	held = min(held, used)
-	return shares{held, used - held, told}
-}
-
-// instanceShares is as sharesOf, of a MIG device.
-func instanceShares(r *gpu.Reading, d *gpu.Device, in gpu.Instance) shares {
-	var held int64
-	told := true
-	for _, p := range r.Processes {
-		if p.DeviceUUID != d.UUID || p.GPUInstance == nil || *p.GPUInstance != in.GPUInstance {
-			continue
+// placeText is a place in full.
+func placeText(p gpu.Process) string {
+	var parts []string
+	for _, f := range [][2]string{
+		{"Slurm job ", p.Place.SlurmJob},
+		{"step ", p.Place.SlurmStep},
+		{"pod ", p.Place.PodUID},
+		{p.Place.Runtime + " container ", p.Place.ContainerID},
+		{"unit ", p.Place.Unit},
+	} {
+		if f[1] != "" {
+			parts = append(parts, f[0]+f[1])
 		}
-		told = told && p.UsedBytes != nil
-		held += usedOr(p, 0)
 	}
-	if in.Memory == nil {
-		return shares{held, 0, told}
+	if p.NamespacePID != 0 && p.NamespacePID != p.PID {
+		parts = append(parts, fmt.Sprintf("PID %d in there", p.NamespacePID))
 	}
-	return split(held, in.Memory.UsedBytes, told)
+	if len(parts) == 0 {
+		return unknown
+	}
+	return strings.Join(parts, ", ")
+}
+
+func usedOr(p gpu.Process, unknown int64) int64 {
+	if p.UsedBytes == nil {
+		return unknown
+	}
+	return *p.UsedBytes
 }
 
 // sourceText says where a reading came from.
