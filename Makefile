@@ -41,7 +41,7 @@ demo: build ## explain a recording of a real out-of-memory error
 	bin/ullage explain $(DEMO)
 
 .PHONY: test
-test: setup check unit python page cross install-check accept ## all that must pass before a change goes in
+test: setup check unit python page prometheus cross install-check accept ## all that must pass before a change goes in
 
 .PHONY: check
 check: ## format, module files, vet, staticcheck
@@ -64,6 +64,10 @@ python: ## the Python package's tests, with every Python that is found and three
 page: ## the viewer's page: format, types, its own tests, and in a browser
 	scripts/check-web
 	scripts/test-web
+
+.PHONY: prometheus
+prometheus: ## the metrics, alerts and dashboard, with a real Prometheus
+	scripts/test-prometheus
 
 .PHONY: wheel
 wheel: ## build the Python package into python/dist
