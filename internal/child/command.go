@@ -111,3 +111,12 @@ func startError(name string, err error) error {
 	}
 	return &StartError{code, fmt.Errorf("cannot run %s: %w", name, err), name}
 }
+
+// CheckProgram returns the *StartError that Run would return for a program that is not there, so
+// that it is known before anything is done for the program.
+func CheckProgram(name string) error {
+	if _, err := exec.LookPath(name); err != nil && !errors.Is(err, exec.ErrDot) {
+		return startError(name, err)
+	}
+	return nil
+}

@@ -43,7 +43,9 @@ func (a *App) releaseLeases(ctx context.Context, c *connection, ids []int64, asJ
 	for _, id := range ids {
 		l, err := agent.Release(ctx, id)
 		if err != nil {
-			failed = append(failed, agentError(err))
+			if failed = append(failed, agentError(err)); exitCode(failed[len(failed)-1]) == exitUnreachable {
+				break // it would not answer for the others either
+			}
 			continue
 		}
 		released = append(released, l)

@@ -96,14 +96,20 @@ func (r *requester) run(ctx context.Context, args []string) error {
 	case req.Detached:
 		return r.print(l)
 	}
-	code, err := r.app.runLeased(agent, l, child.Command{
-		Args: args, Environ: leaseEnviron(r.app.Environ(), l, agent.Socket()),
+	r.app.keepQuiet()
+	signals := make(chan os.Signal, 16)
+	defer r.app.Signals(signals, child.Signals()...)()
+	code, err := r.app.runLeased(agent, &l, child.Command{
+		Args: args, Environ: child.WithEnv(r.app.Environ(), leaseVariables(&l, agent.Socket())...),
 		Stdin: r.app.stdin, Stdout: r.app.out.w, Stderr: r.app.Stderr,
-	})
-	if err != nil {
+	}, signals)
+	switch {
+	case err != nil:
 		return startedError(err)
+	case code != 0:
+		return &programError{code: code}
 	}
-	return &programError{code: code}
+	return nil
 }
 
 // check refuses what goes with a command only, or without one only.
@@ -120,12 +126,20 @@ func (r *requester) check(args []string) error {
 	case len(args) > 0 && r.format != "text":
 		return usageErrorf("--format and --json are for leases without a command: what a command prints is its own")
 	case len(args) > 0:
-		return checkCommand(args)
+		return checkLeased(args)
 	case r.ttl == "":
 		return withHint(usageErrorf("neither a command nor --ttl: a lease that no process holds needs an end"),
 			"give a command after --, or --ttl, as in --ttl 2h")
 	}
 	return nil
+}
+
+// checkLeased refuses a command that cannot be run before it waits for its turn.
+func checkLeased(args []string) error {
+	if err := checkCommand(args); err != nil {
+		return err
+	}
+	return startedError(child.CheckProgram(args[0]))
 }
 
 // print shows a lease that no process holds.
@@ -175,10 +189,15 @@ func leaseVariables(l *client.Lease, socket string) []string {
 		devices[i] = s.Device
 	}
 	variables := append([]string{"CUDA_VISIBLE_DEVICES=" + strings.Join(devices, ",")}, childLease(l).Environ()...)
-	if whole, err := filepath.Abs(socket); err == nil { // programs may be in another folder
-		socket = whole
+	return append(variables, client.SocketVariable+"="+whole(socket))
+}
+
+// whole makes a path absolute: programs may work in another folder.
+func whole(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
 	}
-	return append(variables, client.SocketVariable+"="+socket)
+	return path
 }
 
 // childLease is a lease as programs under it know it. Where it has more on one device than on
@@ -193,19 +212,10 @@ func childLease(l *client.Lease) *child.Lease {
 	return &c
 }
 
-func leaseEnviron(environ []string, l client.Lease, socket string) []string {
-	return child.WithEnv(environ, leaseVariables(&l, socket)...)
-}
-
 // runLeased runs a program, with all that it starts, under a lease, and gives the lease back
 // when the last of them is gone. Where that cannot be seen, the agent does: a lease is over
 // when no process of it is left.
-func (a *App) runLeased(agent *client.Client, l client.Lease, c child.Command) (int, error) {
-	if quiet := child.Quiet(); len(quiet) > 0 { // to the end of the process: the program's exit code is still to be passed on
-		a.Signals(make(chan os.Signal, 1), quiet...)
-	}
-	signals := make(chan os.Signal, 16)
-	defer a.Signals(signals, child.Signals()...)()
+func (a *App) runLeased(agent *client.Client, l *client.Lease, c child.Command, signals <-chan os.Signal) (int, error) {
 	code, all, err := child.RunTree(c, signals, func() {
 		a.Warn("the command has ended, and processes that it started go on: lease %d is held until they are gone", l.ID)
 	})
@@ -213,6 +223,14 @@ func (a *App) runLeased(agent *client.Client, l client.Lease, c child.Command) (
 		a.giveBack(agent, l.ID)
 	}
 	return code, err
+}
+
+// keepQuiet keeps a write whose reader is gone from ending this process before it has passed
+// on a program's exit code. It holds to the end of the process.
+func (a *App) keepQuiet() {
+	if quiet := child.Quiet(); len(quiet) > 0 {
+		a.Signals(make(chan os.Signal, 1), quiet...)
+	}
 }
 
 // giveBack releases a lease whose processes are gone. Where the agent does not answer, it will

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/internal/child"
+	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/units"
 )
 
@@ -29,7 +30,14 @@ The exit code is the program's own. Signals are handed on to it.
   ullage run -- python train.py --epochs 3
   ullage run --out runs/7 -- torchrun --nproc-per-node 8 train.py
   ullage run --snapshot-at 70GiB --snapshot-at exit -- python serve.py
-  ullage run --limit 16GiB --fail-on leak,oom -- python -m pytest tests/gpu`
+  ullage run --limit 16GiB --fail-on leak,oom -- python -m pytest tests/gpu
+
+With --lease it first asks the machine's agent for GPU memory, as 'ullage lease
+request' does, and then has PyTorch keep to what the lease leaves it beside
+contexts and libraries. Where an agent runs, processes tell it what PyTorch has
+allocated, under a lease or not.
+
+  ullage run --lease 8GiB -- python train.py`
 
 // runFlags are the command's flags as they were given.
 type runFlags struct {
@@ -39,6 +47,8 @@ type runFlags struct {
 	limit      string
 	allocConf  string
 	failOn     string
+	leaseFlags
+	connection
 }
 
 const (
@@ -56,6 +66,9 @@ func newRun(app *App) *cobra.Command {
 		Args:    atLeast(1, "a command to run, as in: ullage run -- python train.py"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := newRunner(app, &f, args)
+			if err == nil {
+				err = r.checkLeaseFlags(cmd)
+			}
 			if err != nil {
 				return err
 			}
@@ -71,6 +84,9 @@ func newRun(app *App) *cobra.Command {
 	fl.StringVar(&f.limit, "limit", "", "the `size` that PyTorch may reserve on a GPU, for each process")
 	fl.StringVar(&f.allocConf, "alloc-conf", "", "`settings` of PyTorch's allocator, as in expandable_segments:True")
 	fl.StringVar(&f.failOn, "fail-on", "", "record at exit too, and exit with 3 on a finding of these `rules` (beginnings of ids, by commas) if the program succeeded")
+	fl.StringVar(&f.memory, "lease", "", "ask for a lease of this `size` on each GPU first, as in 8GiB")
+	f.leaseFlags.addTo(cmd)
+	f.connection.addTo(cmd, false)
 	return cmd
 }
 
@@ -82,6 +98,8 @@ type runner struct {
 	cfg     child.Config
 	out     child.Place
 	explain *explainer
+	agent   *client.Client // of the lease that was asked for
+	leased  *client.Lease  // that was asked for and is granted; nil: none was
 }
 
 func newRunner(app *App, f *runFlags, args []string) (*runner, error) {
@@ -177,6 +195,9 @@ func (r *runner) run(ctx context.Context) error {
 	if option := child.ShutsOut(r.args); option != "" {
 		r.app.Warn("Python ignores what ullage adds to its path under %s: this program cannot be watched", option)
 	}
+	if err := r.prepareLease(ctx); err != nil {
+		return err
+	}
 	r.place()
 	defer r.out.Close()
 	session, err := r.open()
@@ -185,17 +206,15 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	defer session.Close()
 
-	if quiet := child.Quiet(); len(quiet) > 0 { // to the end of the process: the program's exit code is still to be passed on
-		r.app.Signals(make(chan os.Signal, 1), quiet...)
-	}
+	r.app.keepQuiet()
 	signals := make(chan os.Signal, 16)
 	defer r.app.Signals(signals, child.Signals()...)()
-	code, err := child.Run(r.command(session), signals)
+	code, err := r.runProgram(session, signals)
 	if child.TooLong(err) && session != nil && !r.mustWatch() {
 		r.app.Warn("the program is not watched: its environment is so long that nothing can be added to it")
 		session.Close()
 		session = nil
-		code, err = child.Run(r.command(nil), signals)
+		code, err = r.runProgram(nil, signals)
 	}
 	if err != nil {
 		return startedError(err)
@@ -215,7 +234,9 @@ func startedError(err error) error {
 
 // mustWatch tells whether the user asked for what only watching gives. Else a program that
 // cannot be watched runs all the same.
-func (r *runner) mustWatch() bool { return r.f.limit != "" || r.f.failOn != "" }
+func (r *runner) mustWatch() bool {
+	return r.f.limit != "" || r.f.failOn != "" || r.wantsLease()
+}
 
 // open makes the run's folder. The session is nil where it cannot be made and need not.
 func (r *runner) open() (*child.Session, error) {
@@ -250,6 +271,9 @@ func (r *runner) outcome(code int, found error) error {
 // command is the program with the companion on its path.
 func (r *runner) command(session *child.Session) child.Command {
 	environ := r.app.Environ()
+	if r.leased != nil {
+		environ = child.WithEnv(environ, leaseVariables(r.leased, r.cfg.Socket)...)
+	}
 	if session != nil {
 		environ = session.Environ(environ)
 	}
