@@ -141,10 +141,7 @@ func (a *Agent) Ready() error {
 func (a *Agent) Status() metrics.Status {
 	s, v := a.settings.Load(), a.now()
 	status := metrics.Status{
-		Ready: a.Ready() == nil, DrainDeadline: s.DrainDeadline, PerProcess: s.PerProcessMetrics,
-	}
-	if v.readings > 0 {
-		status.Read = v.reading.Time
+		Ready: a.Ready() == nil, Read: v.read, Interval: s.Interval, DrainDeadline: s.DrainDeadline, PerProcess: s.PerProcessMetrics,
 	}
 	for _, q := range s.Policy.Queues {
 		status.Queues = append(status.Queues, q.Name)

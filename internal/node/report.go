@@ -65,6 +65,7 @@ func (a *Agent) report(ctx context.Context, who *caller, r client.Report) (clien
 	if err := a.Processes.Watch(who.id); errors.Is(err, holder.ErrGone) {
 		return client.Advice{}, invalidf("the process that reports has ended")
 	}
+	a.Counters.Reported(who.id.PID, who.id.Start, r.Devices)
 	marked := a.markedLease(who)
 	s := a.settings.Load()
 	in := intake{who: who, marked: marked, now: a.Clock.Now(), context: s.ContextBytes, interval: s.Interval, shareOf: a.shareOf}

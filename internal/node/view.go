@@ -1,6 +1,8 @@
 package node
 
 import (
+	"time"
+
 	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/lease"
@@ -12,6 +14,7 @@ type view struct {
 	reading  gpu.Reading // the last that succeeded
 	problem  string      // why the last attempt to read failed; empty where it did not
 	readings int64       // that succeeded since the agent began: 0 means that nothing is known yet
+	read     time.Time   // when the reading came, by the agent's clock: a recorded one has the time of its recording
 	watched  map[lease.ID]watched
 	jobs     []client.Job // of all users, by PID
 }

@@ -20,6 +20,7 @@ func (l *loop) show(r *round) {
 	if r.read {
 		next.reading = r.reading
 		next.readings++
+		next.read = l.Clock.Now()
 		next.watched = l.watchedOf(r)
 		next.jobs = l.reports.join(l.jobsOf(r), l.Clock.Now(), l.settings.Load().ContextBytes)
 	}
