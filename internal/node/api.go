@@ -239,10 +239,11 @@ func (a *Agent) postReport(q *question) (any, error) {
 	return a.report(q.Context(), q.who, r)
 }
 
-// lasting is a question's context without the end of its connection: a change that was asked
-// for is made, and a client that died meanwhile is found by its process.
-func (q *question) lasting() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(q.Context()), decisionTime)
+// lasting is a question's context without the end of its connection: a client that has closed
+// its half may still read, and one that died after it asked for a change is found by its
+// process.
+func (q *question) lasting(most time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(q.Context()), most)
 }
 
 // decisionTime is how long a change may wait for the ledger.

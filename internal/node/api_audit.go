@@ -47,7 +47,7 @@ func (a *Agent) getUsage(q *question) (any, error) {
 	if until.Before(since) {
 		return nil, invalidf("until is before since")
 	}
-	ctx, cancel := context.WithTimeout(q.Context(), lookTime)
+	ctx, cancel := q.lasting(lookTime)
 	defer cancel()
 	rows, err := a.audit.Usage(ctx, by, since.UnixMilli(), min(until.UnixMilli(), nowMS))
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *Agent) getEvents(q *question) (any, error) {
 	if x.Limit = int(limit); !q.who.admin {
 		x.User = q.who.user
 	}
-	ctx, cancel := context.WithTimeout(q.Context(), lookTime)
+	ctx, cancel := q.lasting(lookTime)
 	defer cancel()
 	found, next, err := a.audit.Events(ctx, x)
 	if err != nil {

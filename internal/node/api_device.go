@@ -55,7 +55,7 @@ func (a *Agent) changeDevice(q *question, decision func(b *lease.Book, atMS int6
 	if _, err := query(q.Request); err != nil {
 		return nil, err
 	}
-	ctx, cancel := q.lasting()
+	ctx, cancel := q.lasting(decisionTime)
 	defer cancel()
 	var device client.Device
 	var found bool

@@ -160,7 +160,7 @@ func (a *Agent) requestOf(who *caller, asked *client.Request) (lease.Request, er
 
 // submit puts a request to the book, and answers with what came of it.
 func (a *Agent) submit(q *question, r lease.Request) (any, error) {
-	ctx, cancel := q.lasting()
+	ctx, cancel := q.lasting(decisionTime)
 	defer cancel()
 	var l lease.Lease
 	var position int
@@ -247,7 +247,7 @@ func (a *Agent) changeLease(q *question, decision func(b *lease.Book, atMS int64
 	if err := a.lookUp(q, func(_ *lease.Book, l *lease.Lease) { id = l.ID }); err != nil {
 		return nil, err
 	}
-	ctx, cancel := q.lasting()
+	ctx, cancel := q.lasting(decisionTime)
 	defer cancel()
 	var l lease.Lease
 	var position int
