@@ -3,10 +3,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -40,5 +42,34 @@ func TestInterrupt(t *testing.T) {
 	}
 	if stdout.Len() > 0 {
 		t.Errorf("standard output: %q", stdout.String())
+	}
+}
+
+// TestTerminateView sends a page's server what a service manager sends: it ends by itself, and
+// as it is meant to end.
+func TestTerminateView(t *testing.T) {
+	cmd := exec.Command("ullage", "view", "--no-open", "-")
+	in, err := cmd.StdinPipe() // which stays open: the recording never comes
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if address, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(address, "http://127.0.0.1:") {
+		t.Fatalf("%q, %v: want the page's address", address, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+		t.Errorf("%v; standard error: %q", err, stderr.String())
 	}
 }

@@ -23,8 +23,8 @@ import (
 const viewLong = `View opens a page in the browser on which recordings can be looked at: memory
 over time, a map of addresses, what is live at any event and whose it is, with
 all that explain says. It serves the page on this machine only, fetches nothing
-from elsewhere, and runs until it is interrupted. The first line on standard
-output is the page's address.
+from elsewhere, and runs until it is interrupted or terminated. The first line
+on standard output is the page's address.
 
 Several files, or a folder, are taken for the ranks of one job. The page can be
 used as soon as the first is read. With --export the page goes into one file
@@ -60,7 +60,9 @@ func newView(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return v.run(cmd.Context(), args)
+			ctx, stop := app.untilTerminated(cmd.Context())
+			defer stop()
+			return v.run(ctx, args)
 		},
 	}
 	fl := cmd.Flags()
@@ -209,6 +211,24 @@ func (v *view) open(ctx context.Context, address string, port int) {
 			v.app.Warn("no browser could be opened (%v); the page is at the address above", err)
 		}
 	}
+}
+
+// untilTerminated returns ctx, which now ends too when a service manager, or a script that
+// started the program, asks it to end: with SIGTERM. A second one ends it at once.
+func (a *App) untilTerminated(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	a.Stdin = interruptible(ctx, a.Stdin)
+	terminated := make(chan os.Signal, 1)
+	stop := a.Signals(terminated, syscall.SIGTERM)
+	go func() {
+		defer stop()
+		select {
+		case <-terminated:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // lockedWriter lets goroutines write line by line: what is read, what is served and how the

@@ -1,9 +1,8 @@
 package viewer
 
 import (
+	"context"
 	"runtime"
-	"sync"
-	"time"
 
 	"github.com/ullage-dev/ullage/internal/report"
 	"github.com/ullage-dev/ullage/internal/tune"
@@ -38,42 +37,11 @@ type tuneCurve struct {
 // maxCurve is how many points a curve has.
 const maxCurve = 1024
 
-// tuning searches for settings, once for a device. Long recordings take minutes: whoever
-// asks waits a little, and is told to ask again.
-type tuning struct {
-	d    *Device
-	once sync.Once
-	done chan struct{}
-	out  *tuneJSON
-	err  error
-}
-
-func newTuning(d *Device) *tuning { return &tuning{d: d, done: make(chan struct{})} }
-
-// tunePatience is how long a question waits for the search; the server ends answers that
-// take 30 s.
-const tunePatience = 20 * time.Second
-
 // answerTune answers with the settings that tune compares.
-func answerTune(d *Device, q *query) (any, error) {
-	t := d.made.tuning
-	t.once.Do(func() {
-		go func() {
-			defer close(t.done)
-			t.out, t.err = d.tune()
-		}()
-	})
-	select {
-	case <-t.done:
-		return t.out, t.err
-	case <-time.After(tunePatience):
-	case <-q.ended:
-	}
-	return nil, statusErrorf(409, "the settings are still being tried; ask again")
-}
+func answerTune(d *Device, q *query) (any, error) { return d.made.tuning.answer(q.ended) }
 
-// tune searches as `ullage tune` does without flags.
-func (d *Device) tune() (*tuneJSON, error) {
+// tune searches as `ullage tune` does without flags, until ctx has ended.
+func (d *Device) tune(ctx context.Context) (*tuneJSON, error) {
 	out := &tuneJSON{Rows: []tuneRow{}, Curves: []tuneCurve{}, Events: []int{}}
 	p, err := tune.Compile(d.TL, d.died())
 	if err != nil {
@@ -83,9 +51,15 @@ func (d *Device) tune() (*tuneJSON, error) {
 	}
 	programs := []*tune.Program{p}
 	torch := tune.AssumeTorch(d.Rec)
-	opt := tune.Options{Workers: max(runtime.GOMAXPROCS(0)-1, 1)} // one is for those who look at something else
+	opt := tune.Options{
+		Workers: max(runtime.GOMAXPROCS(0)-1, 1), // one is for those who look at something else
+		Stop:    func() bool { return ctx.Err() != nil },
+	}
 	v := report.Tuning{Torch: torch, Tuner: tune.New(torch.Version, programs, tune.RecordedRoom(programs), opt)}
 	v.Results = v.Tuner.Search()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	advice := v.Tuner.Advise(v.Results)
 	v.Advice = &advice
 	out.RoomBytes = optional(v.Tuner.Room.Bytes())

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"context"
 	"sync"
 
 	"github.com/ullage-dev/ullage/internal/analyze"
@@ -34,18 +35,19 @@ type Device struct {
 	made       *made
 }
 
-// newDevices makes what the first picture of each device needs.
-func newDevices(read *Read, id string) []*Device {
+// newDevices makes what the first picture of each device needs. What goes on in the background
+// ends with life.
+func newDevices(life context.Context, read *Read, id string) []*Device {
 	var list []*Device
 	for i, x := range read.Devices {
-		d := newDevice(read.Rec, x, id, i)
+		d := newDevice(life, read.Rec, x, id, i)
 		d.Argument = read.Argument
 		list = append(list, d)
 	}
 	return list
 }
 
-func newDevice(rec *snapshot.Recording, x Explained, id string, dev int) *Device {
+func newDevice(life context.Context, rec *snapshot.Recording, x Explained, id string, dev int) *Device {
 	d := &Device{
 		ID: id, Dev: dev, File: rec.Source.Name, Rec: rec, TL: x.TL, Sites: x.Sites, X: x.Explanation,
 		CapacityBytes: x.CapacityBytes, LimitBytes: x.LimitBytes,
@@ -58,7 +60,7 @@ func newDevice(rec *snapshot.Recording, x Explained, id string, dev int) *Device
 			return d.LOD.Group(func(block int) uint32 { return uint32(g.Of(block)) })
 		})
 	}
-	d.made = newMade(d)
+	d.made = newMade(life, d)
 	var beside sync.WaitGroup
 	beside.Go(func() { d.groupings() }) // takes about as long as the other structures, and the first picture needs both
 	d.LOD = lod.New(d.TL)

@@ -161,6 +161,9 @@ func (e *export) ask(path string) (answer, error) {
 	r := http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{}}
 	e.s.ServeHTTP(&w, r.WithContext(e.ctx))
 	if w.status != 0 && w.status != http.StatusOK {
+		if err := context.Cause(e.ctx); err != nil {
+			return answer{}, err // it ended what was asked for
+		}
 		return answer{}, refusal(path, &w)
 	}
 	return answer{path, pack(w.body.Bytes())}, nil

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"context"
 	"sync"
 
 	"github.com/ullage-dev/ullage/internal/analyze"
@@ -16,8 +17,8 @@ type made struct {
 	tuning  *tuning
 }
 
-func newMade(d *Device) *made {
-	m := &made{tuning: newTuning(d)}
+func newMade(life context.Context, d *Device) *made {
+	m := &made{tuning: newTuning(life, d.tune)}
 	m.lines = sync.OnceValue(func() *analyze.Places { return analyze.NewLines(d.Sites) })
 	m.modules = sync.OnceValue(func() *analyze.Places { return analyze.NewModules(d.Sites) })
 	m.tables = sync.OnceValue(func() *table.Tables { return newTables(d) })

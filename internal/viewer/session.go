@@ -111,7 +111,7 @@ func (s *session) loadOne(ctx context.Context, r *recording) {
 		return
 	}
 	id := hex.EncodeToString(read.ID)
-	devices := newDevices(read, id)
+	devices := newDevices(ctx, read, id)
 	s.change(func() {
 		r.id, r.devices, r.rank = id, devices, read.Rec.Source.Rank
 		r.stage, r.progress = Ready, 1
