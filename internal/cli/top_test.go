@@ -37,7 +37,7 @@ func TestTopExit(t *testing.T) {
 		{"top --probe dcgm", exitUsage, `--probe: "dcgm" is not a probe`},
 		{"top --probe fake:x", exitUsage, "fake:h200x2"},
 		{"top --interval 1ms", exitUsage, "1ms is too short"},
-		{"top --socket /no/such.sock", exitFailed, "no GPU was found: NVML (libnvidia-ml.so.1) is not installed; nvidia-smi: not installed; this is no board whose GPU shares the processor's memory; and the agent at /no/such.sock cannot be reached"},
+		{"top --socket /no/such.sock", exitFailed, "the agent at /no/such.sock cannot be reached: no such file or directory; no GPU was found: NVML"},
 		{"top --socket /no/such.sock --probe fake:x", exitUsage, `"fake:x" is not a probe`},
 		{"top --once --json", exitUsage, "cannot be together"},
 		{"top --once --interval 1s", exitUsage, "cannot be together"},

@@ -197,3 +197,11 @@ func (d *driver) hasNot(texts ...string) {
 		}
 	}
 }
+
+// released are the leases that were given back.
+func (d *driver) released() []int64 {
+	if d.agent == nil {
+		return nil
+	}
+	return d.agent.released
+}

@@ -77,7 +77,7 @@ func (m *model) status() string {
 	case m.typing:
 		return m.line(plain("filter: " + m.filter + "_"))
 	case m.err != nil && m.seen:
-		return m.line(span{fmt.Sprintf("%v; what is shown is of %s", m.err, m.now.Reading.Time.Format("15:04:05")), term.Red})
+		return m.line(span{fmt.Sprintf("shown as of %s: %v", m.now.Reading.Time.Format("15:04:05"), m.err), term.Red})
 	case m.err != nil:
 		return m.line(span{m.err.Error(), term.Red})
 	case m.told != "":
@@ -116,19 +116,23 @@ func (m *model) noteLine() string {
 	return m.line(span{text, term.Dim})
 }
 
-// keyBar names the keys that matter most.
+// keyBar names the keys that matter most on this page.
 func (m *model) keyBar() string {
 	var spans []span
 	for _, b := range bindings() {
-		short := b.short
-		if b.label != nil {
-			short = b.label(m)
-		}
-		if short != "" {
-			spans = append(spans, span{b.shown, term.Bold}, plain(" "+short+"  "))
+		if short := b.label(m); short != "" {
+			spans = append(spans, span{m.keyText(b.shown), term.Bold}, plain(" "+short+"  "))
 		}
 	}
 	return m.line(spans...)
+}
+
+// keyText is the name of a key as this terminal can show it.
+func (m *model) keyText(shown string) string {
+	if m.o.Look.Unicode {
+		return shown
+	}
+	return strings.NewReplacer("↑", "Up", "↓", "Down").Replace(shown)
 }
 
 // help lists all keys, what the marks of bars mean, and the notes of the reading.
@@ -138,11 +142,7 @@ func (m *model) help() []string {
 		if b.shown == "" {
 			continue
 		}
-		shown := b.shown
-		if !m.o.Look.Unicode {
-			shown = strings.NewReplacer("↑", "Up", "↓", "Down").Replace(shown)
-		}
-		lines = append(lines, m.line(span{fmt.Sprintf("  %-11s", shown), term.Bold}, plain(b.what)))
+		lines = append(lines, m.line(span{fmt.Sprintf("  %-11s", m.keyText(b.shown)), term.Bold}, plain(b.what)))
 	}
 	lines = append(lines, "", m.legend())
 	notes := append([]string{torchNote}, m.notes()...)

@@ -16,10 +16,29 @@ import (
 type binding struct {
 	keys  []string // as bubbletea names them
 	shown string   // in the bar and the help; empty: the binding before it tells of both
-	short string   // in the bar; empty: not there
 	what  string   // in the help
 	do    func(*model) tea.Cmd
-	label func(*model) string // short, where it depends on what is chosen
+	short label // in the bar
+}
+
+// label is what the bar calls a key in the state that the monitor is in; empty: not there.
+type label func(*model) string
+
+func (b binding) label(m *model) string {
+	if b.short == nil {
+		return ""
+	}
+	return b.short(m)
+}
+
+// on is a label that stands on some pages.
+func on(text string, pages ...page) label {
+	return func(m *model) string {
+		if slices.Contains(pages, m.page) {
+			return text
+		}
+		return ""
+	}
 }
 
 func bindings() []binding {
@@ -30,18 +49,18 @@ func bindings() []binding {
 		{keys: []string{"pgdown", "ctrl+f"}, do: func(m *model) tea.Cmd { return moving(m.pageRows())(m) }},
 		{keys: []string{"home", "g"}, shown: "g G", what: "to the first, to the last", do: moving(-1 << 30)},
 		{keys: []string{"end", "G"}, do: moving(1 << 30)},
-		{keys: []string{"tab"}, shown: "Tab", what: "between processes, leases and GPUs", do: focusing(1), label: func(m *model) string { return m.nextFocus(1).String() }},
+		{keys: []string{"tab"}, shown: "Tab", what: "between processes, leases and GPUs", do: focusing(1), short: (*model).tabLabel},
 		{keys: []string{"shift+tab"}, do: focusing(-1)},
-		{keys: []string{"enter"}, shown: "Enter", what: "all that is known of one, with a plot, or with why it waits", do: (*model).openDetail, label: (*model).detailLabel},
-		{keys: []string{"s"}, shown: "s", short: "sort", what: "sort by the next column; S: by the one before", do: sorting(1)},
+		{keys: []string{"enter"}, shown: "Enter", what: "all that is known of one, with a plot, or with why it waits", do: (*model).openDetail, short: (*model).detailLabel},
+		{keys: []string{"s"}, shown: "s", what: "sort by the next column; S: by the one before", do: sorting(1), short: on("sort", pageList)},
 		{keys: []string{"S"}, do: sorting(-1)},
 		{keys: []string{"r"}, shown: "r", what: "reverse the order", do: (*model).turn},
-		{keys: []string{"/"}, shown: "/", short: "filter", what: "show only what has a text in its user, GPU, place, name, ...", do: (*model).typeFilter},
-		{keys: []string{"x"}, shown: "x", what: "end a process of yours (SIGTERM) or release a lease, after a y", do: (*model).ask, label: (*model).endLabel},
-		{keys: []string{"esc", "backspace"}, shown: "Esc", what: "back; on the list: show all", do: (*model).back},
-		{keys: []string{"?"}, shown: "?", short: "help", what: "this page", do: func(m *model) tea.Cmd { m.page = pageHelp; return nil }},
+		{keys: []string{"/"}, shown: "/", what: "show only what has a text in its user, GPU, place, name, ...", do: (*model).typeFilter, short: on("filter", pageList)},
+		{keys: []string{"x"}, shown: "x", what: "end a process of yours (SIGTERM) or release a lease, after a y", do: (*model).ask, short: (*model).endLabel},
+		{keys: []string{"esc", "backspace"}, shown: "Esc", what: "back; on the list: show all", do: (*model).back, short: on("back", pageDetail, pageHelp)},
+		{keys: []string{"?"}, shown: "?", what: "this page", do: func(m *model) tea.Cmd { m.page = pageHelp; return nil }, short: on("help", pageList, pageDetail)},
 		{keys: []string{"ctrl+z"}, shown: "^Z", what: "stop until fg", do: func(*model) tea.Cmd { return tea.Suspend }},
-		{keys: []string{"q", "ctrl+c"}, shown: "q", short: "quit", what: "quit", do: (*model).quit},
+		{keys: []string{"q", "ctrl+c"}, shown: "q", what: "quit", do: (*model).quit, short: on("quit", pageList, pageDetail, pageHelp)},
 	}
 }
 
@@ -128,8 +147,14 @@ func (m *model) openDetail() tea.Cmd {
 	return m.askWhy()
 }
 
+// tabLabel names the list that comes next.
+func (m *model) tabLabel() string { return on(m.nextFocus(1).String(), pageList)(m) }
+
 // detailLabel tells that the detail of a lease that waits says why.
 func (m *model) detailLabel() string {
+	if m.page != pageList {
+		return ""
+	}
 	if l := m.currentLease(); m.focus == focusLeases && l != nil && l.State == stateQueued {
 		return "why"
 	}
@@ -137,11 +162,11 @@ func (m *model) detailLabel() string {
 }
 
 func (m *model) endLabel() string {
-	switch m.focus {
-	case focusLeases:
-		return "release"
-	case focusDevices:
+	switch {
+	case m.page == pageHelp || m.focus == focusDevices:
 		return ""
+	case m.focus == focusLeases:
+		return "release"
 	}
 	return "end"
 }

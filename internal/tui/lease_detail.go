@@ -51,12 +51,12 @@ func (m *model) inText(at time.Time) string {
 
 // grades say how firmly a lease's limit is kept.
 var grades = map[string]string{
-	"hw":      "by the hardware: a MIG device of its own",
+	"hw":      "by the hardware: the MIG device is its alone",
 	"kernel":  "by the kernel",
-	"hook":    "by a library within the program, which it could go around",
-	"server":  "by a server that runs its programs together",
-	"self":    "by the program itself: a limit on PyTorch's allocator",
-	"watched": "by watching: more is seen, told, and stopped where the agent is told to",
+	"hook":    "by a library within the program, which can go around it",
+	"server":  "by a server that runs the programs of several",
+	"self":    "by the program itself: PyTorch's allocator has a limit",
+	"watched": "more than it holds is seen and told, and stopped if the agent is set so",
 }
 
 // leaseDetail is all that is known of a lease, with a plot of what it uses, or with why it
@@ -99,7 +99,7 @@ func causeText(l client.Lease) string {
 
 func gradeText(grade string) string {
 	if text, ok := grades[grade]; ok {
-		return grade + ", " + text
+		return grade + ": " + text
 	}
 	return orUnknown(grade)
 }
@@ -164,7 +164,7 @@ func holderText(l client.Lease) string {
 		for i, pid := range l.Processes {
 			pids[i] = strconv.Itoa(pid)
 		}
-		parts = append(parts, "used by "+strings.Join(pids, " "))
+		parts = append(parts, "members "+strings.Join(pids, " "))
 	}
 	return strings.Join(parts, ", ")
 }

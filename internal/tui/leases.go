@@ -115,12 +115,14 @@ func stateText(l client.Lease) string {
 // over tells whether a lease's processes use more on a device than it holds there.
 func over(l client.Lease) bool {
 	for _, s := range heldShares(&l) {
-		if s.UsedBytes != nil && *s.UsedBytes > s.Bytes {
+		if exceeded(s) {
 			return true
 		}
 	}
 	return false
 }
+
+func exceeded(s client.Share) bool { return s.UsedBytes != nil && *s.UsedBytes > s.Bytes }
 
 func leaseStyle(l client.Lease) term.Style {
 	switch {

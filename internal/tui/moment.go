@@ -135,7 +135,7 @@ func (s *Source) neither(missing, err error) error {
 	if !s.met && !s.Named {
 		return err
 	}
-	return fmt.Errorf("%w; and %w", err, missing)
+	return fmt.Errorf("%w; %w", missing, err)
 }
 
 // device finds the device with a UUID, or the one that the MIG device with that UUID is of.

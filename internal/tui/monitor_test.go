@@ -104,9 +104,9 @@ func TestPage(t *testing.T) {
 
 // TestSizes: no window is too small, and none too large.
 func TestSizes(t *testing.T) {
-	for _, fake := range []string{"h200x2", "h100x8", "h100-mig", "orin"} {
-		d := drive(t, fake, plainLook, 80, 24)
-		for _, keys := range [][]string{nil, {"enter"}, {"esc", "tab", "enter"}, {"esc", "?"}} {
+	for _, machine := range [][2]string{{"h200x2", ""}, {"h100x8", ""}, {"h100-mig", ""}, {"orin", ""}, {"h200x2", "h200x2"}, {"h200x2", "names"}, {"h100x8", "h100x8"}, {"orin", "bare"}} {
+		d := driveAgent(t, machine[0], machine[1], plainLook, 80, 24)
+		for _, keys := range [][]string{nil, {"enter"}, {"esc", "tab", "enter"}, {"esc", "tab", "enter"}, {"esc", "?"}} {
 			d.pass(2)
 			d.keys(keys...)
 			for _, size := range [][2]int{{0, 0}, {1, 1}, {10, 3}, {20, 60}, {79, 5}, {80, 24}, {300, 100}} {
@@ -130,7 +130,7 @@ func TestReadings(t *testing.T) {
 	d.clock.now = d.clock.now.Add(9 * time.Second)
 	d.err = &gpu.StuckError{What: "NVML", For: 5 * time.Second}
 	d.send(waitedMsg{})
-	d.has("NVML has not answered for 5.00 s; what is shown is of 12:00:00", "train.py")
+	d.has("shown as of 12:00:00: NVML has not answered for 5.00 s", "train.py")
 	d.err = nil
 	d.send(waitedMsg{})
 	d.has("12:00:10")
@@ -336,9 +336,21 @@ func TestQuit(t *testing.T) {
 func TestAnyKeys(t *testing.T) {
 	names := []string{"up", "down", "enter", "esc", "tab", "backspace", "pgdown", "pgup", "home", "end", "s", "r", "/", "x", "y", "n", "?", "g", "G", "a", "1"}
 	rapid.Check(t, func(rt *rapid.T) {
-		d := drive(t, rapid.SampledFrom([]string{"h200x2", "h100-mig", "orin", "h100x8"}).Draw(rt, "machine"), plainLook, 80, 24)
+		machine := rapid.SampledFrom([]string{"h200x2", "h100-mig", "orin", "h100x8"}).Draw(rt, "machine")
+		dress := rapid.SampledFrom([]string{"", "bare", machine}).Draw(rt, "dress")
+		if dresses[dress] == nil {
+			dress = ""
+		}
+		d := driveAgent(t, machine, dress, plainLook, 80, 24)
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-			switch rapid.IntRange(0, 5).Draw(rt, "kind") {
+			switch rapid.IntRange(0, 6).Draw(rt, "kind") {
+			case 6: // the agent goes, or comes back
+				if d.agent != nil && d.agent.err == nil {
+					d.agent.err = errGone
+				} else if d.agent != nil {
+					d.agent.err = nil
+				}
+				d.pass(1)
 			case 0:
 				d.pass(1)
 			case 1:
@@ -346,7 +358,10 @@ func TestAnyKeys(t *testing.T) {
 			case 2:
 				n := len(d.m.now.Reading.Processes)
 				left := rapid.IntRange(0, n).Draw(rt, "left")
-				d.change(func(mo *Moment) { mo.Reading.Processes = mo.Reading.Processes[:left] })
+				d.change(func(mo *Moment) {
+					mo.Reading.Processes = mo.Reading.Processes[:left]
+					mo.Leases = mo.Leases[:min(left, len(mo.Leases))]
+				})
 			default:
 				d.keys(rapid.SampledFrom(names).Draw(rt, "key"))
 			}
@@ -356,14 +371,24 @@ func TestAnyKeys(t *testing.T) {
 				rt.Errorf("ended %d of user %d", p.PID, *p.UID)
 			}
 		}
+		for _, id := range d.released() {
+			if dress == "h200x2" && id != 12 && id != 16 {
+				rt.Errorf("released lease %d, which is not alice's", id)
+			}
+		}
 	})
 }
 
 // TestHarmless: what a program calls itself moves no cursor.
 func TestHarmless(t *testing.T) {
-	d := drive(t, "h200x2", plainLook, 80, 24)
+	d := driveAgent(t, "h200x2", "h200x2", plainLook, 200, 50)
 	d.pass(1)
 	d.change(func(mo *Moment) {
+		for i := range mo.Leases {
+			l := &mo.Leases[i]
+			l.User, l.Name, l.Queue, l.Project, l.Model, l.Grade, l.Cause = "\x1b[4m", "\x1b[5m", "\x1b[6m", "\x1b[7m", "\x1b[8m", "\x1b[9m", "\x1b[10m"
+		}
+		mo.Jobs[0].Name, mo.Leases[0].Shares[0].Device = "\x1b[11m", "\x1b[12m"
 		for i := range mo.Reading.Processes {
 			mo.Reading.Processes[i].Command = "a\x1b[2Jb\nc"
 			mo.Reading.Processes[i].User = "\x1b]0;x\a"
@@ -375,7 +400,7 @@ func TestHarmless(t *testing.T) {
 	if err := Print(&b, plainLook, d.m.now); err != nil {
 		t.Fatal(err)
 	}
-	for _, keys := range [][]string{nil, {"enter"}, {"esc", "tab", "enter"}, {"esc", "?"}, {"esc", "tab", "/", "a", "enter", "x"}} {
+	for _, keys := range [][]string{nil, {"enter"}, {"esc", "tab", "enter"}, {"down"}, {"end"}, {"esc", "x"}, {"n", "tab", "enter"}, {"esc", "?"}, {"esc", "tab", "/", "a", "enter", "x"}} {
 		d.keys(keys...)
 		b.WriteString(d.m.frame())
 	}
@@ -388,7 +413,7 @@ func TestHarmless(t *testing.T) {
 func TestBindings(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range bindings() {
-		if (b.what == "") != (b.shown == "") || b.short != "" && b.shown == "" || b.do == nil {
+		if (b.what == "") != (b.shown == "") || b.short != nil && b.shown == "" || b.do == nil {
 			t.Errorf("%+v", b)
 		}
 		for _, key := range b.keys {

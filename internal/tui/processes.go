@@ -170,10 +170,24 @@ func (r *row) leaseText() string {
 		return text + " orphan"
 	case r.held.Stray:
 		return text + " stray"
-	case r.lease != nil && over(*r.lease):
+	case r.lease == nil:
+	case r.share() == nil:
+		return text + " elsewhere"
+	case exceeded(*r.share()):
 		return text + " exceeded"
 	}
 	return text
+}
+
+// share is the part of its lease on the device that a process is on; nil where that is none.
+func (r *row) share() *client.Share {
+	shares := heldShares(r.lease)
+	for i := range shares {
+		if shares[i].Device == r.uuid {
+			return &shares[i]
+		}
+	}
+	return nil
 }
 
 // processStyle lets a process stand out whose lease does not hold it.
@@ -181,7 +195,7 @@ func processStyle(r row) term.Style {
 	switch {
 	case r.job == nil:
 		return term.Plain
-	case r.job.Orphan, r.lease != nil && over(*r.lease):
+	case r.job.Orphan, r.lease != nil && (r.share() == nil || exceeded(*r.share())):
 		return term.Red
 	case r.held.Stray:
 		return term.Yellow
@@ -231,6 +245,9 @@ func (m *model) jobFacts(r row) [][2]string {
 		facts = append(facts, [2]string{"lease", m.leaseLine(*r.lease)})
 	case r.job.Orphan:
 		facts = append(facts, [2]string{"lease", "orphan: its lease is over, or nobody it belongs to lives"})
+	}
+	if r.lease != nil && r.share() == nil {
+		facts = append(facts, [2]string{"", "elsewhere: the lease holds nothing on this GPU, so what is used is foreign"})
 	}
 	if r.held.Stray {
 		facts = append(facts, [2]string{"stray", "a context and nothing else here: its rank works on another GPU"})

@@ -53,7 +53,7 @@ func TestNobody(t *testing.T) {
 	d.pass(1)
 	d.agent.err, d.err = errGone, errors.New("no GPU was found")
 	d.pass(1)
-	d.has("no GPU was found; and the agent at /run/ullage/agent.sock cannot be reached: connection refused; what is shown is of 12:00:00", "granted")
+	d.has("shown as of 12:00:00: the agent at /run/ullage/agent.sock cannot be reached: connection refused; no GPU was found", "granted")
 }
 
 // TestStale: an agent whose driver hangs still answers, with what it read last.
@@ -102,7 +102,7 @@ func TestReady(t *testing.T) {
 	}{
 		{Source{Open: open}, "no GPU was found"},
 		{Source{Open: open, Agent: gone}, "no GPU was found"},
-		{Source{Open: open, Agent: gone, Named: true}, "no GPU was found; and " + errGone.Error()},
+		{Source{Open: open, Agent: gone, Named: true}, errGone.Error() + "; no GPU was found"},
 	} {
 		if err := tt.source.Ready(t.Context()); err == nil || err.Error() != tt.want {
 			t.Errorf("%v, want %q", err, tt.want)
