@@ -15,6 +15,7 @@ import (
 	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/settings"
+	"github.com/ullage-dev/ullage/internal/term"
 	"github.com/ullage-dev/ullage/internal/units"
 )
 
@@ -65,11 +66,12 @@ func newAgent(app *App) *cobra.Command {
 			load := func() (settings.Settings, error) { return app.agentSettings(cmd.Flags(), &f) }
 			s, err := load()
 			switch {
+			case f.check:
+				return app.checkSettings(s, err)
 			case err != nil:
 				return settingsError(err)
-			case f.check:
-				_, err := io.WriteString(app.Stdout, s.TOML())
-				return err
+			case s.State == "":
+				return withHint(usageErrorf("there is no home folder to keep the ledger in"), "--state names a folder for it")
 			case runtime.GOOS != "linux":
 				return fmt.Errorf("the agent runs on Linux only: %s does not tell enough of its processes", runtime.GOOS)
 			}
@@ -113,7 +115,7 @@ func (a *App) ownSocket() string {
 	return client.OwnSocket(a.LookupEnv, a.GPUs.UID)
 }
 
-// stateFolder is where an agent keeps its ledger by default.
+// stateFolder is where an agent keeps its ledger by default; empty where the user has no home.
 func (a *App) stateFolder() string {
 	if a.GPUs.UID == 0 {
 		return "/var/lib/ullage"
@@ -121,7 +123,10 @@ func (a *App) stateFolder() string {
 	if dir := a.env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "ullage")
 	}
-	return filepath.Join(a.env("HOME"), ".local", "state", "ullage")
+	if home := a.env("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "ullage")
+	}
+	return ""
 }
 
 // maxConfig is more than any file of settings has; what is longer is told so by package
@@ -152,13 +157,33 @@ func (a *App) configFile(named string) (name string, text []byte, err error) {
 	return name, text, nil
 }
 
+// checkSettings prints settings, or all that is wrong with them.
+func (a *App) checkSettings(s settings.Settings, err error) error {
+	var faults *settings.FaultsError
+	if !errors.As(err, &faults) {
+		if err == nil {
+			_, err = io.WriteString(a.Stdout, s.TOML())
+		}
+		return err
+	}
+	for _, f := range faults.Faults {
+		fmt.Fprintln(a.Stdout, term.Clean(f.String())) // a failure is kept by Stdout
+	}
+	n := units.FormatPlural(len(faults.Faults), "fault", "faults")
+	return settingsKind(faults, fmt.Errorf("%s in the agent's settings", n))
+}
+
 // settingsError gives faults of the settings their kind: those of flags alone are of usage.
 func settingsError(err error) error {
 	var faults *settings.FaultsError
-	switch {
-	case !errors.As(err, &faults):
+	if !errors.As(err, &faults) {
 		return err
-	case faults.OfFlags:
+	}
+	return settingsKind(faults, err)
+}
+
+func settingsKind(faults *settings.FaultsError, err error) error {
+	if faults.OfFlags {
 		return &kindError{kindUsage, err}
 	}
 	return inputError(err)

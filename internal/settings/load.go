@@ -42,9 +42,9 @@ func (e *FaultsError) Error() string {
 	}
 	lines := make([]string, len(e.Faults))
 	for i, f := range e.Faults {
-		lines[i] = "  " + f.String()
+		lines[i] = f.String()
 	}
-	return fmt.Sprintf("%d faults in the agent's settings:\n%s", len(e.Faults), strings.Join(lines, "\n"))
+	return strings.Join(lines, "; ")
 }
 
 // loader collects faults.

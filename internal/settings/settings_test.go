@@ -3,6 +3,9 @@ package settings
 import (
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +106,7 @@ func TestFaults(t *testing.T) {
 			`a.toml:1:1: "intervall" is no setting here; expected one of socket, state,`,
 			`a.toml:2:1: context: expected an amount of memory, as "24GiB" in quotes, found the number 600`,
 			`a.toml:3:3: log_level: "loud": expected debug, info, warn or error`,
-			`a.toml:5:1: over: "kill": expected one of ["warn" "stop" "tolerate"]`,
+			`a.toml:5:1: over: "kill": expected one of warn, stop, tolerate`,
 			`a.toml:6:1: "foo" is no setting here; expected one of over, expired, grace`,
 		}},
 		{"rows", "[[queue]]\nname = \"a\"\n[[queue]]\nname = \"a\"\n[[queue]]\nprio = 3\n", []string{
@@ -228,6 +231,36 @@ func TestReload(t *testing.T) {
 	}
 	if now.Socket != "/run/a" || now.Metrics != running.Metrics || now.Interval != 2*time.Second {
 		t.Errorf("in force: %+v", now)
+	}
+}
+
+// TestExample: the file that is shipped says what the defaults are and has every key, and its
+// examples can be taken as they are.
+func TestExample(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "agent.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := withPaths(Default())
+	want.Socket, want.State = "/run/ullage/agent.sock", "/var/lib/ullage"
+	if got, err := Load(want, Source{File: "agent.toml", Text: text}); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("as it is: %v\n%s", err, cmp.Diff(want, got))
+	}
+	examples := regexp.MustCompile(`(?m)^#([a-z\[])`).ReplaceAll(text, []byte("$1"))
+	got, err := Load(Settings{}, Source{File: "agent.toml", Text: examples})
+	if err != nil {
+		t.Fatalf("with what is commented out: %v", err)
+	}
+	for _, table := range got.tables() {
+		for _, k := range table.keys {
+			if !regexp.MustCompile(`(?m)^` + k.name + ` = `).Match(examples) {
+				t.Errorf("no line has %s", table.path(k))
+			}
+		}
+	}
+	got.Policy.Queues, got.Policy.Quotas, got.Policy.Limits, got.Reserves, got.Projects = nil, nil, nil, nil, nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is commented out is not the default (-default +file):\n%s", diff)
 	}
 }
 

@@ -144,7 +144,11 @@ func choice(to *Action, which ...Action) target {
 		if a := Action(s); slices.Contains(which, a) {
 			return a, nil
 		}
-		return "", fmt.Errorf("%.40q: expected one of %q", s, which)
+		words := make([]string, len(which))
+		for i, a := range which {
+			words[i] = string(a)
+		}
+		return "", fmt.Errorf("%.40q: expected one of %s", s, strings.Join(words, ", "))
 	}
 	return form[Action]{to, "a word", read, func(a Action) string { return quote(string(a)) }}
 }
