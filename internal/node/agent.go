@@ -61,7 +61,7 @@ func New(o Options) (*Agent, error) {
 	}
 	a := &Agent{Options: o, started: o.Clock.Now(), times: usualTimes()}
 	a.settings.Store(&o.Settings)
-	a.view.Store(&view{})
+	a.view.Store(&view{reading: gpu.Reading{Devices: []gpu.Device{}, Processes: []gpu.Process{}, Notes: []string{}}})
 	return a, nil
 }
 

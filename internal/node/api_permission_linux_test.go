@@ -90,8 +90,10 @@ func TestStateHides(t *testing.T) {
 	w := newWorld(t, nil)
 	uid, used := annUID, int64(units.GiB)
 	process := gpu.Process{PID: 7, DeviceUUID: "GPU-0", UID: &uid, User: "ann", UsedBytes: &used, Name: "python", Command: "python secret.py", Place: gpu.Place{SlurmJob: "1"}}
-	jobs := []client.Job{{PID: 7, User: "ann", Name: "secret"}, {PID: 8, User: "bob"}}
-	w.publish(&view{readings: 1, reading: gpu.Reading{Processes: []gpu.Process{process}}, jobs: jobs})
+	v := *w.now()
+	v.reading.Processes = []gpu.Process{process}
+	v.jobs = []client.Job{{PID: 7, User: "ann", Name: "secret", Devices: []client.JobDevice{}}, {PID: 8, User: "bob", Devices: []client.JobDevice{}}}
+	w.publish(&v)
 	for _, tt := range []struct {
 		uid     int
 		command string

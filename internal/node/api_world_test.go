@@ -161,7 +161,8 @@ func (w *world) start() {
 // looked does what a first look at a machine with GPUs of some capacity does.
 func (w *world) looked(capacity ...int64) {
 	w.t.Helper()
-	v := &view{readings: 1, reading: gpu.Reading{Time: w.clock.Now(), Source: "test"}}
+	v := *w.now()
+	v.readings, v.reading.Time, v.reading.Source = 1, w.clock.Now(), "test"
 	_, err := w.decide(context.Background(), func(b *lease.Book, atMS int64) (all []lease.Event, err error) {
 		var devices []lease.Device
 		for i, c := range capacity {
@@ -180,7 +181,7 @@ func (w *world) looked(capacity ...int64) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.publish(v)
+	w.publish(&v)
 }
 
 func gpuName(i int) string { return fmt.Sprintf("GPU-%d", i) }
@@ -243,6 +244,7 @@ func (u *person) send(r *http.Request) (*http.Response, []byte) {
 	if err != nil {
 		u.t.Fatal(err)
 	}
+	conforms(u.t, r.Method, r.URL.EscapedPath(), answer.StatusCode, text)
 	return answer, text
 }
 
