@@ -290,8 +290,8 @@ func (b *Book) placed(e *Event, body *Placed) error {
 	if err != nil {
 		return err
 	}
-	if body.Epoch != b.epoch+1 {
-		return b.impossible(e, "the next epoch is %d, not %d", b.epoch+1, body.Epoch)
+	if body.Epoch <= b.epoch {
+		return b.impossible(e, "epoch %d is not above the last, %d", body.Epoch, b.epoch)
 	}
 	if len(body.Shares) != l.Devices {
 		return b.impossible(e, "lease %d asked for %d devices and got %d", l.ID, l.Devices, len(body.Shares))

@@ -61,7 +61,7 @@ type Lease struct {
 	Request
 	State      State   `json:"state"`
 	Shares     []Share `json:"shares,omitempty"` // what it holds, kept when it has ended
-	Epoch      int64   `json:"epoch,omitempty"`  // grows with every grant on the node: a guard with an older one is out of date
+	Epoch      int64   `json:"epoch,omitempty"`  // grows with every grant on the node, also in a book begun anew: a guard with an older one is out of date
 	QueuedMS   int64   `json:"queued_ms"`
 	GrantedMS  int64   `json:"granted_ms,omitempty"`
 	ExpiresMS  int64   `json:"expires_ms,omitempty"` // 0: with its holder

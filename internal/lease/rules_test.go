@@ -412,3 +412,19 @@ func BenchmarkWaiting(b *testing.B) {
 		}
 	}
 }
+
+// TestEpochs: epochs grow, and those of a book that was begun anew are above those of the one
+// before, however many grants that had in a millisecond.
+func TestEpochs(t *testing.T) {
+	var last int64
+	for life := range int64(2) {
+		b := small(t, Policy{})
+		for range 5 {
+			l := ask(t, b, 1000+10*life, Request{MemoryBytes: gib})
+			if l.Epoch <= last {
+				t.Errorf("life %d: epoch %d after %d", life, l.Epoch, last)
+			}
+			last = l.Epoch
+		}
+	}
+}

@@ -20,7 +20,9 @@ func (t *turn) schedule() {
 }
 
 func (b *Book) grant(l *Lease, shares []Share, atMS int64) *Placed {
-	p := &Placed{ID: l.ID, Epoch: b.epoch + 1, Shares: shares}
+	// Not less than the time, so that a book that was begun anew does not use the epochs of the one that
+	// was lost: programs that were started under its leases may still run.
+	p := &Placed{ID: l.ID, Epoch: max(b.epoch+1, atMS), Shares: shares}
 	if l.TTLMS > 0 {
 		p.ExpiresMS = atMS + l.TTLMS
 	}
