@@ -31,8 +31,11 @@ func Print(w io.Writer, look term.Look, mo Moment) error {
 	} else {
 		printList(&b, look, &m.processes, m.shown)
 	}
-	if len(m.shownLeases) > 0 {
+	switch {
+	case len(m.shownLeases) > 0:
 		printList(&b, look, &m.leases, m.shownLeases)
+	case mo.About != nil:
+		b.WriteString("no lease\n\n")
 	}
 	notes := m.notes()
 	if mo.About == nil && mo.Missing == "" {

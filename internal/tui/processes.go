@@ -287,8 +287,11 @@ func (m *model) progressText(r row) string {
 	if j.Step != nil {
 		parts = append(parts, "step "+units.FormatCount(*j.Step))
 	}
-	if r.held.Slope != nil {
+	switch {
+	case r.held.Slope != nil:
 		parts = append(parts, units.FormatBytesDelta(int64(*r.held.Slope))+" a step")
+	case r.held.PerMinute != nil:
+		parts = append(parts, units.FormatBytesDelta(int64(*r.held.PerMinute))+" a minute")
 	}
 	if j.Reported != nil {
 		parts = append(parts, "told "+m.ago(*j.Reported)+" ago")
