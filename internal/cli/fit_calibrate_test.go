@@ -62,6 +62,7 @@ func TestCalibrate(t *testing.T) {
 	if strings.Contains(o.stderr.String(), "wrong config") {
 		t.Error(&o.stderr)
 	}
+	measuredNCCLIsUsual(t, data)
 	var printed outside
 	if code := calibrateWith(t, &printed, copied, "--gpu-index", "3"); code != exitDone || printed.stdout.String() != string(data) {
 		t.Errorf("without --out: exit code %d, %d bytes printed, want the file's %d", code, printed.stdout.Len(), len(data))
@@ -69,6 +70,35 @@ func TestCalibrate(t *testing.T) {
 	usual, own := fitJSON(t, &outside{}, exitDone, "--trace", fitTrace), fitJSON(t, &outside{}, exitDone, "--trace", fitTrace, "--gpu", out)
 	if own.PeakReservedBytes != usual.PeakReservedBytes || own.GPU != "h200" {
 		t.Errorf("reserved %d on the calibrated card %s, %d on the one that ships", own.PeakReservedBytes, own.GPU, usual.PeakReservedBytes)
+	}
+}
+
+// measuredNCCLIsUsual: between two GPUs each of NCCL's parts was measured, and is what longer
+// measurements gave for the card that ships, within two of the driver's pages.
+func measuredNCCLIsUsual(t *testing.T, data []byte) {
+	t.Helper()
+	card, err := fit.ParseProfile(data, "mine.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual, err := fit.FindProfile("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := card.Context.NCCL, usual.Context.NCCL
+	for _, part := range []struct {
+		name      string
+		got, want int64
+	}{
+		{"library", got.LibraryBytes, want.LibraryBytes}, {"communicator", got.CommunicatorBytes, want.CommunicatorBytes}, {"rings", got.RingsBytes, want.RingsBytes},
+		{"messages", got.MessagesBytes, want.MessagesBytes}, {"send", got.SendBytes, want.SendBytes}, {"receive", got.ReceiveBytes, want.ReceiveBytes},
+	} {
+		if off := part.got - part.want; max(off, -off) > 4<<20 {
+			t.Errorf("NCCL, %s: measured %d, usually %d", part.name, part.got, part.want)
+		}
+	}
+	if got == want {
+		t.Error("NCCL: not measured, but as of the card that ships")
 	}
 }
 
