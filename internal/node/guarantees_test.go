@@ -28,8 +28,6 @@ func TestS1ForeignCounts(t *testing.T) {
 	r.round()
 	r.wantState(early, lease.Queued, "")
 	r.wantForeign(gpuA, 30*gib)
-	fits := r.held(mine, gpuA, 40*gib) // waits behind the head, which it could delay
-	r.wantState(fits, lease.Queued, "")
 	r.Kill(other)
 	r.off(other)
 	r.round()
@@ -190,7 +188,7 @@ func TestS6Restart(t *testing.T) {
 	r.put(stranger, gpuA, 3*gib)
 	r.restart(nil)
 	r.wantState(waiting, lease.Queued, "")
-	r.round()
+	r.rounds(2)
 	r.wantState(staying, lease.Granted, "")
 	r.wantState(left, lease.Granted, "") // a process of it lives
 	r.wantState(dying, lease.Ended, lease.Exited)

@@ -17,6 +17,7 @@ import (
 type loop struct {
 	*Agent
 	members  *holder.Members
+	counted  bool                     // all processes were looked at once
 	nameless bool                     // somebody's name could not be asked for: members may be missing
 	former   map[holder.ID][]lease.ID // members that have ended, until a reading shows that they are off the devices
 	told     []lease.Device           // that the book was told of
@@ -182,7 +183,17 @@ func (l *loop) forget(dead []holder.ID) {
 
 // census looks at all processes, and finds the leases that nobody alive belongs to. Where it
 // fails, none is.
+//
+// A process that lives when the look begins may have a child that the look has passed
+// already, and end before its turn comes. So it does not do that no member is found: there
+// must have been none before either, and the holder must have been gone. Before its first
+// look the loop knows nobody.
 func (l *loop) census(r *round) {
+	before := map[lease.ID]bool{}
+	for i := range r.leases {
+		held := &r.leases[i]
+		before[held.ID] = l.counted && len(l.members.Of(int64(held.ID))) == 0 && l.gone(holderOf(&held.Request))
+	}
 	ch, err := l.Processes.Scan()
 	if err != nil {
 		r.problem = "the machine's processes cannot be read: " + err.Error()
@@ -195,10 +206,10 @@ func (l *loop) census(r *round) {
 		l.nameless = false
 		l.members.Refresh()
 	}
-	for i := range r.leases {
-		held := &r.leases[i]
-		l.watchMembers(held.ID)
-		r.empty[held.ID] = len(l.members.Of(int64(held.ID))) == 0 && l.gone(holderOf(&held.Request))
+	l.counted = true
+	for id, none := range before {
+		r.empty[id] = none && len(l.members.Of(int64(id))) == 0
+		l.watchMembers(id)
 	}
 }
 
