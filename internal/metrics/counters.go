@@ -162,8 +162,8 @@ func (c *Counters) route(route string) string {
 func (c *Counters) Reported(pid int, startTicks int64, devices []client.ReportDevice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, d := range devices {
-		c.told.add(pid, startTicks, bare(d.Device), d.Allocator)
+	for i := range devices {
+		c.told.add(pid, startTicks, bare(devices[i].Device), &devices[i].Allocator)
 	}
 }
 

@@ -108,7 +108,7 @@ func jobs(a, b, part string) []client.Job {
 	rank := func(pid, n int, device string, used int64, allocator *client.Allocator) client.Job {
 		return client.Job{
 			PID: pid, User: "alice", Lease: 7, Name: "llama-8b", Rank: ptr(n), LocalRank: ptr(n), Step: ptr[int64](1200), Reported: ptr(noon.Add(-2 * time.Second)),
-			Devices: []client.JobDevice{{Device: device, UsedBytes: &used, Allocator: allocator, Outside: ptr(used - allocator.ReservedBytes), Slope: ptr(float64(n) * 4096)}},
+			Devices: []client.JobDevice{{Device: device, UsedBytes: &used, Allocator: allocator, Outside: ptr(used - allocator.ReservedBytes), Slope: ptr(float64(n+1) * 4096)}},
 		}
 	}
 	first := rank(41207, 0, a, 62*gib, &client.Allocator{
@@ -116,6 +116,7 @@ func jobs(a, b, part string) []client.Job {
 		PeakAllocatedBytes: 55 * gib, PeakReservedBytes: 60 * gib, LimitBytes: 78 * gib, OOMs: 1, AllocRetries: 3,
 	})
 	second := rank(41208, 1, b, 20*gib, &client.Allocator{AllocatedBytes: 12 * gib, ReservedBytes: 18 * gib, ActiveBytes: 12 * gib, RequestedBytes: 12 * gib, PeakAllocatedBytes: 14 * gib, PeakReservedBytes: 18 * gib})
+	second.Devices[0].Slope, second.Devices[0].PerMinute = nil, ptr(float64(6*units.MiB))
 	second.Devices = append(second.Devices, client.JobDevice{Device: a, UsedBytes: ptr[int64](520 * units.MiB), Stray: true})
 	return []client.Job{
 		first, second,

@@ -17,7 +17,8 @@ import (
 var jobLabels = []string{"user", "lease", "job_name", "rank", "local_rank", "uuid", "gpu_instance"}
 
 type jobFamilies struct {
-	processes, used, outside, slope, strays, reported, steps *family
+	processes, used, outside, strays, reported, steps *family
+	slope, slopeInTime                                *family
 
 	amounts       [8]*family // of the allocator, in the order of the function amounts
 	limit         *family    // the last of them
@@ -27,15 +28,16 @@ type jobFamilies struct {
 func newJobFamilies(f *families) jobFamilies {
 	gauge := func(name, help string) *family { return f.gauge(name, help, jobLabels...) }
 	j := jobFamilies{
-		processes: gauge("ullage_job_processes", "Processes of a job's rank that hold memory of a device."),
-		used:      gauge("ullage_job_memory_used_bytes", "What they use by the driver's account, contexts included; absent where it does not tell."),
-		outside:   gauge("ullage_job_memory_outside_bytes", "What they use outside PyTorch's allocator: contexts, libraries, other allocators."),
-		slope:     gauge("ullage_job_memory_slope_bytes_per_step", "How much the allocated memory grows with each optimizer step, fitted over the last steps."),
-		strays:    gauge("ullage_job_stray_contexts", "Contexts on a device that is not the rank's."),
-		reported:  gauge("ullage_job_last_report_timestamp_seconds", "When a process last told of its allocator, as Unix time."),
-		steps:     f.counter("ullage_job_steps_total", "Optimizer steps that a rank has done.", jobLabels[:5]...),
-		ooms:      f.counter("ullage_job_ooms_total", "Out-of-memory errors of the allocator. For alerts use ullage_device_ooms_total, which outlives the job.", jobLabels...),
-		retries:   f.counter("ullage_job_alloc_retries_total", "Times that the allocator emptied its cache to get memory.", jobLabels...),
+		processes:   gauge("ullage_job_processes", "Processes of a job's rank that hold memory of a device."),
+		used:        gauge("ullage_job_memory_used_bytes", "What they use by the driver's account, contexts included; absent where it does not tell."),
+		outside:     gauge("ullage_job_memory_outside_bytes", "What they use outside PyTorch's allocator: contexts, libraries, other allocators."),
+		slope:       gauge("ullage_job_memory_slope_bytes_per_step", "How much the allocated memory grows from step to step, at the same point of each; absent where no growth is proved."),
+		slopeInTime: gauge("ullage_job_memory_slope_bytes_per_second", "The same by time, of programs that report no steps."),
+		strays:      gauge("ullage_job_stray_contexts", "Contexts on a device that is not the rank's."),
+		reported:    gauge("ullage_job_last_report_timestamp_seconds", "When a process last told of its allocator, as Unix time."),
+		steps:       f.counter("ullage_job_steps_total", "Optimizer steps that a rank has done.", jobLabels[:5]...),
+		ooms:        f.counter("ullage_job_ooms_total", "Out-of-memory errors of the allocator. For alerts use ullage_device_ooms_total, which outlives the job.", jobLabels...),
+		retries:     f.counter("ullage_job_alloc_retries_total", "Times that the allocator emptied its cache to get memory.", jobLabels...),
 		amounts: [...]*family{
 			gauge("ullage_job_allocator_allocated_bytes", "Memory of live tensors, by PyTorch's allocator."),
 			gauge("ullage_job_allocator_reserved_bytes", "Memory that the allocator has from the driver."),
@@ -73,7 +75,8 @@ type figures struct {
 	allocator client.Allocator
 	unlimited bool // one of the reporters has no limit
 	outside   *int64
-	slope     *float64
+	perStep   *float64
+	perMinute *float64
 	reported  time.Time
 	counts    map[int]tally // by PID
 }
@@ -136,10 +139,11 @@ func (g *figures) add(j *client.Job, d *client.JobDevice, fresh bool) {
 		return
 	}
 	if g.reporters == 0 {
-		g.outside, g.slope = d.Outside, d.Slope
+		g.outside = d.Outside
 	} else {
-		g.outside, g.slope = plus(g.outside, d.Outside), plus(g.slope, d.Slope)
+		g.outside = plus(g.outside, d.Outside)
 	}
+	g.perStep, g.perMinute = proved(g.perStep, d.Slope), proved(g.perMinute, d.PerMinute)
 	g.reporters++
 	if j.Reported.After(g.reported) {
 		g.reported = *j.Reported
@@ -149,7 +153,15 @@ func (g *figures) add(j *client.Job, d *client.JobDevice, fresh bool) {
 		*to += *of[i]
 	}
 	g.unlimited = g.unlimited || d.Allocator.LimitBytes == 0
-	g.counts[j.PID] = tally{d.Allocator.OOMs, d.Allocator.AllocRetries}
+	g.counts[j.PID] = tallyOf(d.Allocator)
+}
+
+// proved adds growth to that of other processes. One of which none is proved does not grow.
+func proved(sum, more *float64) *float64 {
+	if sum == nil || more == nil {
+		return cmp.Or(sum, more)
+	}
+	return plus(sum, more)
 }
 
 // amounts are the bytes of an allocator, in the order of jobFamilies.amounts.
@@ -171,7 +183,10 @@ func (s *scrape) rankSeries(key rankOn, g *figures, counts tally) {
 		return
 	}
 	putKnown(s, f.outside, g.outside, labels...)
-	putKnown(s, f.slope, g.slope, labels...)
+	putKnown(s, f.slope, g.perStep, labels...)
+	if g.perMinute != nil {
+		s.put(f.slopeInTime, *g.perMinute/60, labels...)
+	}
 	s.put(f.reported, unix(g.reported), labels...)
 	for i, bytes := range amounts(&g.allocator) {
 		if f.amounts[i] != f.limit || !g.unlimited {

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -179,15 +180,15 @@ func TestRanksAddUp(t *testing.T) {
 		return lines[0][strings.LastIndexByte(lines[0], ' ')+1:]
 	}
 	for name, want := range map[string]int64{
-		"ullage_job_processes": 2, "ullage_job_memory_used_bytes": 64 * gib, "ullage_job_memory_outside_bytes": 3 * gib, "ullage_job_memory_slope_bytes_per_step": 512,
+		"ullage_job_processes": 2, "ullage_job_memory_used_bytes": 64 * gib, "ullage_job_memory_outside_bytes": 3 * gib, "ullage_job_memory_slope_bytes_per_step": 4096 + 512,
 		"ullage_job_allocator_allocated_bytes": 41 * gib, "ullage_job_allocator_limit_bytes": 79 * gib, "ullage_job_ooms_total": 5, "ullage_job_steps_total": 1200,
 	} {
 		if got := value(name); got != fmt.Sprint(float64(want)) {
 			t.Errorf("%s is %s, want %v", name, got, want)
 		}
 	}
-	two.Devices[0].UsedBytes, two.Devices[0].Outside, two.Devices[0].Slope, two.Devices[0].Allocator.LimitBytes = nil, nil, nil, 0
-	for _, name := range []string{"ullage_job_memory_used_bytes", "ullage_job_memory_outside_bytes", "ullage_job_memory_slope_bytes_per_step", "ullage_job_allocator_limit_bytes"} {
+	two.Devices[0].UsedBytes, two.Devices[0].Outside, two.Devices[0].Allocator.LimitBytes = nil, nil, 0
+	for _, name := range []string{"ullage_job_memory_used_bytes", "ullage_job_memory_outside_bytes", "ullage_job_allocator_limit_bytes"} {
 		if got := value(name); got != "[]" {
 			t.Errorf("%s is %s where one of two processes does not tell", name, got)
 		}
@@ -260,6 +261,12 @@ func TestDeviceCounters(t *testing.T) {
 	expect("nothing new", 5, 2)
 	report(12, 800, "GPU-another", 1, 1)
 	expect("another device", 5, 2)
+	for pid := range 1000 {
+		report(30000+pid, 900, "GPU-liar", math.MaxInt64, math.MaxInt64)
+	}
+	if got := c.deviceTotals([]string{"GPU-liar"}); got.ooms < 0 || got.retries < 0 {
+		t.Errorf("sums ran over: %v", got)
+	}
 	now = now.Add(forgetAfter + time.Minute)
 	for pid := range tellersKept {
 		report(20000+pid, 900, gpu0, 0, 0)

@@ -115,7 +115,7 @@ func TestUnknownIsAbsent(t *testing.T) {
 		}, []string{"ullage_device_memory_unaccounted_bytes"}},
 		{
 			"jobs that do not tell", func(a *agent) {
-				everyJobDevice(a, func(d *client.JobDevice) { d.UsedBytes, d.Outside, d.Slope = nil, nil, nil })
+				everyJobDevice(a, func(d *client.JobDevice) { d.UsedBytes, d.Outside, d.Slope, d.PerMinute = nil, nil, nil, nil })
 			},
 			[]string{"ullage_job_memory_", `ullage_device_orphaned_bytes{gpu_instance="",uuid="GPU-00000000-0000-4000-8000-000000000001"`},
 		},

@@ -10,6 +10,12 @@ import (
 // tally is a pair of counts that only grow.
 type tally struct{ ooms, retries int64 }
 
+// tallyOf bounds what a process may claim, so that no sum of claims runs over.
+func tallyOf(a *client.Allocator) tally {
+	const most = 1 << 32
+	return tally{min(a.OOMs, most), min(a.AllocRetries, most)}
+}
+
 // since returns what came on top of an earlier tally of the same process. A count that
 // shrank began anew: the process reset its statistics.
 func (t tally) since(old tally) tally {
@@ -58,12 +64,12 @@ const (
 	maxDevices  = 1024
 )
 
-func (t *told) add(pid int, startTicks int64, device string, a client.Allocator) {
+func (t *told) add(pid int, startTicks int64, device string, a *client.Allocator) {
 	if _, known := t.totals[device]; !known && len(t.totals) >= maxDevices {
 		return // no machine has that many: the names are made up
 	}
 	who := teller{pid, startTicks, device}
-	counts := tally{a.OOMs, a.AllocRetries}
+	counts := tallyOf(a)
 	last, known := t.last[who]
 	if !known && startTicks < t.since {
 		last.tally = counts
