@@ -41,9 +41,6 @@ func (o *outside) app() *App {
 		Stderr: &o.stderr,
 		LookupEnv: func(name string) (string, bool) {
 			v, ok := o.env[name]
-			if !ok && name == client.SocketVariable {
-				return "/no/such/agent.sock", true // not the agent of the machine that tests run on
-			}
 			return v, ok
 		},
 		Environ: os.Environ,
@@ -69,8 +66,15 @@ func (stillClock) Timer(time.Duration) (<-chan time.Time, func()) {
 type diskFiles struct{}
 
 func (diskFiles) Open(name string) (fs.File, error)          { return os.Open(name) }
-func (diskFiles) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
 func (diskFiles) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+
+// Stat does not see the agent of the machine that tests run on.
+func (diskFiles) Stat(name string) (fs.FileInfo, error) {
+	if name == client.SystemSocket {
+		return nil, fs.ErrNotExist
+	}
+	return os.Stat(name)
+}
 
 // golden compares got with a golden file, or rewrites the file under -update.
 func golden(t *testing.T, name string, got []byte) {

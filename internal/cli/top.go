@@ -111,7 +111,7 @@ func (a *App) topSource(f topFlags) *tui.Source {
 	s := &tui.Source{
 		Open:  func(ctx context.Context) (gpu.Probe, error) { return gpu.Open(ctx, f.probe, a.machine()) },
 		Local: gpu.OfThisMachine(f.probe),
-		Named: f.socket != "",
+		Named: f.socket != "" || a.env(client.SocketVariable) != "",
 		Clock: a.GPUs.Clock,
 	}
 	if f.socket != "" || !f.probed {

@@ -86,6 +86,10 @@ func TestTopAgent(t *testing.T) {
 	if len(got.Processes) != 4 || len(got.Agent.Leases) != 2 || len(got.Agent.Jobs) != 1 || got.Agent.Devices[0].GrantedBytes != 80<<30 {
 		t.Errorf("%s", &object.stdout)
 	}
+	lost := outside{env: map[string]string{client.SocketVariable: "/no/such.sock"}}
+	if code := lost.run(t, "top", "--once"); code != exitFailed || !strings.Contains(lost.stderr.String(), "the agent at /no/such.sock cannot be reached") {
+		t.Errorf("exit code %d: %s", code, &lost.stderr)
+	}
 	code := gone.run(t, "top", "--once", "--socket", "/no/such.sock", "--probe", "fake:h200x2")
 	if says := "note: leases and PyTorch's part are unknown: the agent at /no/such.sock cannot be reached"; code != exitDone || !strings.Contains(gone.stdout.String(), says) {
 		t.Errorf("exit code %d: %s%s", code, &gone.stdout, &gone.stderr)

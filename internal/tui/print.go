@@ -123,11 +123,11 @@ func (m *model) printLeased(b *strings.Builder) {
 	}
 	table := term.Table{Columns: []term.Column{
 		{Title: "GPU"},
-		{Title: "FOR LEASES", Right: true},
+		{Title: "CAPACITY", Right: true},
 		{Title: "LEASED", Right: true},
 		{Title: "USED OF IT", Right: true},
 		{Title: "FOREIGN", Right: true},
-		{Title: "LEFT", Right: true},
+		{Title: "AVAILABLE", Right: true},
 		{Title: "", Cut: term.CutAtEnd},
 	}}
 	for i := range m.now.Devices {
