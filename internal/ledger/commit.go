@@ -27,6 +27,10 @@ type decision struct {
 // ErrClosed is the error of a decision after Close.
 var ErrClosed = errors.New("the ledger is closed")
 
+// ErrNotStored is among the errors of a decision that could not be put on disk: the disk is full,
+// or broken.
+var ErrNotStored = errors.New("not stored")
+
 // Do runs a decision and returns its events when they are on disk. The error of a decision that was
 // refused is a lease.RefusedError, and comes when the refusal is on disk. After any other error
 // nothing of the decision is stored.
@@ -84,7 +88,7 @@ func (l *Ledger) transact(batch []*decision) {
 	l.at("answer")
 	for _, d := range batch {
 		if err != nil {
-			d.events, d.err = nil, fmt.Errorf("%s: not stored: %w", l.path, err)
+			d.events, d.err = nil, fmt.Errorf("%s: %w: %w", l.path, ErrNotStored, err)
 		}
 		close(d.done)
 	}

@@ -73,6 +73,8 @@ func answerOf(err error) *apiError {
 		return refusef(statusOf(refused.Code), string(refused.Code), "%s", refused.Why)
 	case errors.Is(err, ledger.ErrClosed), errors.Is(err, context.Canceled):
 		return unready(nil, "the agent is about to end")
+	case errors.Is(err, ledger.ErrNotStored):
+		return unready(err, "the ledger could not store it; the agent's log says why")
 	case errors.Is(err, context.DeadlineExceeded):
 		return unready(err, "it took too long")
 	}
