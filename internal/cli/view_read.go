@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"github.com/ullage-dev/ullage/internal/term"
 	"github.com/ullage-dev/ullage/internal/timeline"
@@ -78,7 +79,9 @@ type viewed struct {
 	v    *view
 	file snapshot.File
 	err  error       // why it cannot be shown, where that is known beforehand
-	info fs.FileInfo // when it was read; nil where that means nothing
+
+	// What it was when it was read; nil where that means nothing.
+	info atomic.Pointer[fs.FileInfo]
 }
 
 // read reads, replays and explains the file.
@@ -107,7 +110,8 @@ func (d *viewed) readFile(ctx context.Context, note func(viewer.Stage, float64))
 	}
 	defer file.Close()
 	if !a.readsOnce(f.Path) {
-		d.info, _ = a.Files.Stat(f.Path) // a file that is gone again has changed
+		info, _ := a.Files.Stat(f.Path) // a file that is gone again has changed
+		d.info.Store(&info)
 	}
 	sum := sha256.New()
 	var bar *term.Progress
@@ -177,11 +181,16 @@ const idBytes = 12
 
 // changed tells whether the file is no longer the one that was read.
 func (d *viewed) changed() bool {
-	if d.info == nil {
+	info := d.info.Load()
+	if info == nil {
 		return false
 	}
 	now, err := d.v.app.Files.Stat(d.file.Path)
-	return err != nil || now.Size() != d.info.Size() || !now.ModTime().Equal(d.info.ModTime()) || !os.SameFile(now, d.info)
+	if err != nil || *info == nil {
+		return err != nil
+	}
+	then := *info
+	return now.Size() != then.Size() || !now.ModTime().Equal(then.ModTime()) || !os.SameFile(now, then)
 }
 
 // countedReader tells how much of a file was read.

@@ -39,7 +39,7 @@ func (s *Server) sessionJSON() sessionJSON {
 	out.Recordings, out.Ranks = s.session.json()
 	for i := range out.Recordings { // without the lock: a disk may be slow to answer
 		r := &out.Recordings[i]
-		if changed := s.cfg.Files[i].Changed; changed != nil && r.State == Ready {
+		if changed := s.cfg.Files[i].Changed; changed != nil && (r.State == Ready || r.State == Failed) {
 			r.Changed = changed()
 		}
 	}

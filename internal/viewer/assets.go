@@ -108,6 +108,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if name == "" {
 		name = indexPage
+		s.readChanged()
 	}
 	f, ok := s.assets.find(name)
 	if !ok {
@@ -134,6 +135,13 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.Write(body)
+}
+
+// readChanged reads anew what has changed on disk: to reload the page is to ask for that.
+func (s *Server) readChanged() {
+	if life := s.life.Load(); life != nil {
+		s.session.loadChanged(*life)
+	}
 }
 
 // hasTag tells whether a list of tags has one, which may be marked as weak by what passed it

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -36,6 +37,7 @@ type Server struct {
 	cfg      Config
 	assets   *assets
 	session  *session
+	life     atomic.Pointer[context.Context] // of Load; nil before it
 	handler  http.Handler
 	watchers chan struct{}
 }
@@ -54,9 +56,11 @@ func New(cfg Config) (*Server, error) {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Load reads all files. It returns when that is done or ctx has ended, with an error for
+// Load reads all files. When a page is opened or reloaded later, and until ctx has ended, it
+// reads those again that have changed. It returns when that is done or ctx has ended, with an error for
 // each file that cannot be shown.
 func (s *Server) Load(ctx context.Context) []error {
+	s.life.Store(&ctx)
 	s.session.load(ctx)
 	return s.session.failures()
 }

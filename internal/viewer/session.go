@@ -15,12 +15,13 @@ type File struct {
 	Name string // as it is called in the output
 	Rank int    // -1 where nothing tells
 
-	// Read reads, replays and explains it. It is called once, and tells note how far it
-	// has come.
+	// Read reads, replays and explains it, and tells note how far it has come. It is called
+	// again only when Changed has told that there is something else to read, and never by two
+	// at a time.
 	Read func(ctx context.Context, note func(Stage, float64)) (*Read, error)
 
 	// Changed tells whether the file is no longer the one that was read. It is called
-	// often, and may be nil.
+	// often, also while the file is read again, and may be nil.
 	Changed func() bool
 }
 
@@ -62,12 +63,13 @@ const parallel = 2
 type session struct {
 	mu         sync.Mutex
 	recordings []*recording
-	byID       map[string]*recording
-	ranks      *report.RanksJSON // nil until all are read
-	changed    chan struct{}     // closed at the next change
+	byID       map[string][]*Device // of all that was read, and of what is being read anew
+	ranks      *report.RanksJSON    // nil until all are read
+	changed    chan struct{}        // closed at the next change
 }
 
-// recording is one file and how far it has come.
+// recording is one file and how far it has come. What it has of what was read is that of the
+// latest reading, and is not there before it has ended.
 type recording struct {
 	file     File
 	index    int
@@ -77,10 +79,11 @@ type recording struct {
 	id       string
 	rank     int
 	devices  []*Device // when ready
+	before   string    // id of what was read before, which byID still has; "" for none
 }
 
 func newSession(files []File) *session {
-	s := &session{byID: make(map[string]*recording), changed: make(chan struct{})}
+	s := &session{byID: make(map[string][]*Device), changed: make(chan struct{})}
 	for i, f := range files {
 		s.recordings = append(s.recordings, &recording{file: f, index: i, stage: Waiting, rank: f.Rank})
 	}
@@ -102,6 +105,44 @@ func (s *session) load(ctx context.Context) {
 	s.compareRanks()
 }
 
+// loadChanged reads the files anew that are others by now than those that were read, in the
+// background and until life has ended. Pages that show what was read before can go on until
+// the new is there.
+func (s *session) loadChanged(life context.Context) {
+	var again []*recording
+	for _, r := range s.recordings {
+		if r.file.Changed == nil || !s.settled(r) || !r.file.Changed() {
+			continue
+		}
+		s.change(func() {
+			if r.stage == Ready || r.stage == Failed { // and no other page was faster
+				again = append(again, r)
+				if r.id != "" {
+					r.before = r.id
+				}
+				r.stage, r.progress, r.err, r.id, r.devices = Waiting, 0, nil, "", nil
+				s.ranks = nil
+			}
+		})
+	}
+	if len(again) == 0 {
+		return
+	}
+	go func() {
+		for _, r := range again {
+			s.loadOne(life, r)
+		}
+		s.compareRanks()
+	}()
+}
+
+// settled tells whether a file was read to its end.
+func (s *session) settled(r *recording) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return r.stage == Ready || r.stage == Failed
+}
+
 func (s *session) loadOne(ctx context.Context, r *recording) {
 	read, err := r.file.Read(ctx, func(stage Stage, progress float64) {
 		s.change(func() { r.stage, r.progress = stage, min(max(progress, 0), 1) })
@@ -115,17 +156,16 @@ func (s *session) loadOne(ctx context.Context, r *recording) {
 	s.change(func() {
 		r.id, r.devices, r.rank = id, devices, read.Rec.Source.Rank
 		r.stage, r.progress = Ready, 1
-		s.byID[id] = r
+		delete(s.byID, r.before)
+		s.byID[id] = devices
 	})
 }
 
 // compareRanks compares what was read as the ranks of one job, as explain does.
 func (s *session) compareRanks() {
 	var rows []analyze.RankRow
-	for _, r := range s.recordings {
-		for _, d := range r.devices {
-			rows = append(rows, d.X.Row())
-		}
+	for _, d := range s.devices() {
+		rows = append(rows, d.X.Row())
 	}
 	if len(rows) == 0 {
 		return
@@ -166,16 +206,16 @@ func (s *session) failures() (errs []error) {
 func (s *session) device(id string, dev int) (*Device, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, ok := s.byID[id]
+	devices, ok := s.byID[id]
 	switch {
 	case !ok && s.reading():
 		return nil, statusErrorf(409, "recording %.64q is not here, or is still being read", id)
 	case !ok:
 		return nil, statusErrorf(404, "no recording %.64q; 'session' lists those there are", id)
-	case dev >= len(r.devices):
-		return nil, statusErrorf(404, "no device %d of %s; the last is %d", dev, r.file.Name, len(r.devices)-1)
+	case dev >= len(devices):
+		return nil, statusErrorf(404, "no device %d of recording %.64q; the last is %d", dev, id, len(devices)-1)
 	}
-	return r.devices[dev], nil
+	return devices[dev], nil
 }
 
 // reading tells whether some file is not read yet.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,6 +117,71 @@ func TestChanged(t *testing.T) {
 		}
 	}
 	answerTo(t, s, first(t, s))
+}
+
+// TestReadAgain: when the page is reloaded, a file that has changed is read anew. Pages that
+// show what was there before can until then, and a file that could not be read may be now.
+func TestReadAgain(t *testing.T) {
+	var changed atomic.Bool
+	f, names, end := testdata(small), []string{small, "gpu/no_stacks.pickle.xz"}, make(chan error)
+	f.Changed = changed.Load
+	f.Read = func(ctx context.Context, note func(Stage, float64)) (*Read, error) {
+		changed.Store(false)
+		if err := <-end; err != nil {
+			return nil, err
+		}
+		name := names[0]
+		names = names[1:]
+		return testdata(name).Read(ctx, note)
+	}
+	s := newServer(t, f)
+	go s.Load(t.Context())
+	end <- nil
+	reads(t, s, Ready)
+	before := first(t, s)
+
+	ask(s, "/", nil)
+	if r := answerJSON[sessionJSON](t, s, "session").Recordings[0]; r.State != Ready {
+		t.Fatalf("a file that has not changed is %s after the page was reloaded", r.State)
+	}
+	changed.Store(true)
+	ask(s, "/", nil)
+	ask(s, "/", nil) // of another tab
+	answerTo(t, s, before)
+	end <- errors.New("half of it is written")
+	reads(t, s, Failed)
+	answerTo(t, s, before)
+	changed.Store(true)
+	ask(s, "/", nil)
+	end <- nil
+	reads(t, s, Ready)
+	after := first(t, s)
+	if answerTo(t, s, after); after == before {
+		t.Errorf("the path is %s as before", after)
+	}
+	if r := ask(s, api+before, nil); r.status != http.StatusNotFound {
+		t.Errorf("what is no longer shown: status %d", r.status)
+	}
+}
+
+// reads waits until the first file is read.
+func reads(t *testing.T, s *Server, want Stage) {
+	t.Helper()
+	for {
+		next := s.session.next()
+		r := answerJSON[sessionJSON](t, s, "session").Recordings[0]
+		if r.State == Ready || r.State == Failed {
+			if r.State != want {
+				t.Fatalf("the file is %s, want %s", r.State, want)
+			}
+			return
+		}
+		select {
+		case <-next:
+		case <-t.Context().Done():
+			t.Fatal("the file is never read")
+		}
+	}
 }
 
 // TestProgress: a page that waits is told of the beginning and of every change, and the

@@ -26,7 +26,7 @@ test("a page says that its server has gone, and goes on when it is back", async 
   }
 });
 
-test("a page whose file was replaced offers to reload", async () => {
+test("a page whose file was replaced offers to reload, and shows the new one then", async () => {
   const file = join(folder, "run.pickle.xz");
   copyFileSync(recording("vit"), file);
   const server = await serve(file);
@@ -35,7 +35,17 @@ test("a page whose file was replaced offers to reload", async () => {
     copyFileSync(recording("resnet50"), file);
     const later = new Date(statSync(file).mtimeMs + 5000);
     utimesSync(file, later, later); // some file systems keep whole seconds
-    await page.getByRole("button", { name: "Reload the page" }).waitFor({ timeout: 60_000 });
+    const reload = page.getByRole("button", { name: "Reload the page" });
+    await reload.waitFor({ timeout: 60_000 });
+    await page.keyboard.press("3");
+    await view(page, "Moment");
+    await reload.click();
+    const { peak } = JSON.parse(run("explain", "--json", recording("resnet50"))).devices[0];
+    await expect
+      .poll(() => readout(page, "allocated"), { timeout: 60_000 })
+      .toBe(formatBytes(peak.allocated_bytes));
+    await view(page, "Moment");
+    expect(await page.locator(".banner").count()).toBe(0);
   } finally {
     await server.stop();
   }

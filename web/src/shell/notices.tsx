@@ -3,7 +3,8 @@
 import { useEffect } from "preact/hooks";
 import type { Recording } from "../source/api.ts";
 import { EmbeddedSource } from "../source/embedded.ts";
-import type { Toast } from "../state/app.ts";
+import type { App, Toast } from "../state/app.ts";
+import { placeOf } from "../state/hash.ts";
 import { useApp } from "../state/hooks.ts";
 import { formatPlural } from "../units/units.ts";
 import { Button } from "./ui.tsx";
@@ -81,11 +82,19 @@ function ChangedBanner() {
         <strong>
           {changed.length === 1 ? changed[0]?.file : formatPlural(changed.length, "file", "files")}
         </strong>{" "}
-        changed on disk since it was read. Run <code>ullage view</code> again, then reload.
+        changed on disk since {changed.length === 1 ? "it was" : "they were"} read.
       </span>
-      <Button onClick={() => location.reload()}>Reload the page</Button>
+      <Button onClick={() => reload(app)}>Reload the page</Button>
     </div>
   );
+}
+
+/** Shows what is there now in the same view: the server reads anew what has changed when the page is opened. */
+function reload(app: App) {
+  const choice = app.choice.value;
+  const device = choice ? `&d=${placeOf(choice.recording.index)}.${choice.ref.dev}` : "";
+  location.hash = `u=1&v=${app.view.value}${device}`;
+  location.reload();
 }
 
 function AstrayBanner() {

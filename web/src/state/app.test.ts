@@ -65,6 +65,13 @@ test("it opens at the peak, over the whole, and its link says no more than the d
   expect(app.link.value).toBe("#u=1&d=aa.0");
 });
 
+test("a link by place leads to what is there now, and is one by content from then on", async () => {
+  const app = await opened("#u=1&v=map&d=@1.0", recording("aa"), recording("bb", { index: 1 }));
+  expect(app.device.value?.ref.id).toBe("bb");
+  expect(app.astray).toBe(false);
+  expect(app.link.value).toBe("#u=1&v=map&d=bb.0");
+});
+
 test("a link's cursor and range wait for its device", async () => {
   const app = new App(source(), "#u=1&d=bb.0&e=7&r=5-9");
   app.session.value = session(recording("aa"), recording("", { state: "reading" }));

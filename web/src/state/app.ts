@@ -5,7 +5,15 @@
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Device, DeviceRef, DeviceSummary, GroupBy, Recording, Session } from "../source/api.ts";
 import type { Source } from "../source/source.ts";
-import { type AppState, decodeHash, defaultState, encodeHash, type FlameState, same } from "./hash.ts";
+import {
+  type AppState,
+  decodeHash,
+  defaultState,
+  encodeHash,
+  type FlameState,
+  placeOf,
+  same,
+} from "./hash.ts";
 import type { Action } from "./keys.ts";
 import { eventsIn } from "./time.ts";
 import type { TableName } from "./types.ts";
@@ -178,6 +186,7 @@ export class App {
   private open(device: OpenDevice): void {
     batch(() => {
       this.device.value = device;
+      if (this.wanted.peek()?.id.startsWith("@")) this.wanted.value = device.ref;
       this.place();
     });
   }
@@ -194,7 +203,7 @@ export class App {
   get astray(): boolean {
     const wanted = this.wanted.value;
     const choice = this.choice.value;
-    return wanted !== null && choice !== null && !choice.ref.id.startsWith(wanted.id);
+    return wanted !== null && choice !== null && !leadsTo(wanted, choice);
   }
 
   /** The path of a question about the device that is shown; null while there is none. */
@@ -295,6 +304,11 @@ function settled(session: Session | null): boolean {
   return session?.recordings.every(({ state }) => state === "ready" || state === "failed") ?? false;
 }
 
+/** Whether the id of a link, which may be cut or tell the place, is that of a recording. */
+function leadsTo(wanted: DeviceRef, { ref, recording }: Choice): boolean {
+  return ref.id.startsWith(wanted.id) || wanted.id === placeOf(recording.index);
+}
+
 /**
  * The device of a link, whose id may be cut; without one the first GPU on which anything happened. A
  * linked device that is not there is waited for until all is read.
@@ -304,7 +318,7 @@ export function findChoice(
   wanted: DeviceRef | null,
   settled: boolean,
 ): Choice | null {
-  const found = wanted && choices.find(({ ref }) => ref.id.startsWith(wanted.id) && ref.dev === wanted.dev);
+  const found = wanted && choices.find((choice) => leadsTo(wanted, choice) && choice.ref.dev === wanted.dev);
   if (found) return found;
   if (wanted && !settled) return null;
   return choices.find(({ summary }) => summary.kind === "gpu" && summary.events > 0) ?? choices[0] ?? null;

@@ -234,8 +234,13 @@ function encodeDevice(device: DeviceRef): string {
   return `${device.id.slice(0, 12)}.${device.dev}`;
 }
 
+/** The id of a recording by its place on the command line, for links that outlive what was read. */
+export function placeOf(index: number): string {
+  return `@${index}`;
+}
+
 function decodeDevice(text: string): DeviceRef | undefined {
-  const match = /^([0-9a-f]{1,64})\.(\d{1,6})$/.exec(text);
+  const match = /^([0-9a-f]{1,64}|@\d{1,6})\.(\d{1,6})$/.exec(text);
   return match?.[1] && match[2] ? { id: match[1], dev: Number(match[2]) } : undefined;
 }
 
