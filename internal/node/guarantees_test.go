@@ -2,12 +2,15 @@ package node
 
 import (
 	"errors"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/holder"
+	"github.com/ullage-dev/ullage/internal/holder/holdertest"
 	"github.com/ullage-dev/ullage/internal/lease"
 	"github.com/ullage-dev/ullage/internal/settings"
 )
@@ -164,6 +167,45 @@ func TestS4Drain(t *testing.T) {
 	}
 }
 
+// TestS5Fencing: each grant has a higher epoch than all before. Only a process that was started
+// under a lease's own epoch is of that lease and told a limit; one of an older grant is an
+// orphan, and what it uses counts against the others.
+func TestS5Fencing(t *testing.T) {
+	r := newRig(t, nil)
+	me := r.user()
+	r.round()
+	old := r.held(me, gpuA, 20*gib)
+	first := r.lease(old).Epoch
+	r.release(old, "u1001", lease.Released)
+	id := r.held(me, gpuA, 20*gib)
+	epoch := r.lease(id).Epoch
+	if first == 0 || epoch <= first {
+		t.Fatalf("epoch %d after %d", epoch, first)
+	}
+	fresh := r.Begin(holder.ID{}, 1001, holder.Mark{Lease: int64(id), Epoch: epoch})
+	stale := r.Begin(holder.ID{}, 1001, holder.Mark{Lease: int64(id), Epoch: first})
+	strange := r.Begin(holder.ID{}, 1002, holder.Mark{Lease: int64(id), Epoch: epoch}) // another user's
+	for _, p := range []holder.ID{fresh, stale, strange} {
+		r.put(p, gpuA, gib)
+	}
+	r.rounds(2)
+	for _, tt := range []struct {
+		by     holder.ID
+		uid    int
+		limits int
+	}{{strange, 1002, 0}, {stale, 1001, 0}, {fresh, 1001, 1}} {
+		who := &caller{uid: tt.uid, user: "u" + strconv.Itoa(tt.uid), id: tt.by}
+		a, err := r.report(t.Context(), who, client.Report{Devices: []client.ReportDevice{on(gpuA, gib/2, 0)}})
+		if err != nil || len(a.Limits) != tt.limits || tt.limits == 1 && a.Limits[0].Epoch != epoch {
+			t.Errorf("process %d is told %+v, %v, want %d limits of epoch %d", tt.by.PID, a.Limits, err, tt.limits, epoch)
+		}
+	}
+	if !r.job(stale).Orphan || r.job(fresh).Orphan {
+		t.Errorf("orphans: stale %v, fresh %v", r.job(stale).Orphan, r.job(fresh).Orphan)
+	}
+	r.wantForeign(gpuA, 2*gib)
+}
+
 // TestS6Restart: an agent that was killed takes up what is there: jobs go on under their
 // leases, marked processes are found without their parents, holders that died while nobody
 // looked are drained, and what has no lease counts.
@@ -202,6 +244,42 @@ func TestS6Restart(t *testing.T) {
 	r.round()
 	r.wantState(left, lease.Ended, lease.Exited)
 	r.wantState(waiting, lease.Granted, "") // 20 and 3 of 80 are taken
+}
+
+// birth is a machine on which a holder has a child and ends while somebody looks at all
+// processes, when its own turn has passed.
+type birth struct {
+	*holdertest.Machine
+	during func()
+}
+
+func (b *birth) Scan() (holder.Changes, error) {
+	ch, err := b.Machine.Scan()
+	if b.during != nil {
+		b.during()
+		b.during = nil
+	}
+	return ch, err
+}
+
+// TestS6BornDuringALook: a lease whose holder had a child and ended within one look at the
+// machine's processes is the child's.
+func TestS6BornDuringALook(t *testing.T) {
+	r := newRig(t, nil)
+	me := r.user()
+	r.round()
+	id := r.held(me, gpuA, gib)
+	r.round()
+	var child holder.ID
+	r.Agent.Processes = &birth{r.Machine, func() {
+		child = r.Begin(me, 1001, holder.Mark{Lease: int64(id), Epoch: r.lease(id).Epoch})
+		r.Kill(me)
+	}}
+	r.rounds(5)
+	r.wantState(id, lease.Granted, "")
+	r.Kill(child)
+	r.rounds(1)
+	r.wantState(id, lease.Ended, lease.Exited)
 }
 
 // TestS7Boot: in another boot no process of before lives, so leases that were bound to one
