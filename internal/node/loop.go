@@ -139,8 +139,12 @@ func (l *loop) begin() *round {
 	}
 	l.Ledger.View(func(b *lease.Book) {
 		r.leases = slices.DeleteFunc(b.Leases(), func(held lease.Lease) bool { return !held.Holds() })
-		for _, d := range b.Devices() {
+		all := b.Devices()
+		for _, d := range all {
 			r.parents[d.UUID] = d.Parent
+		}
+		if l.told == nil {
+			l.told = toldBefore(all)
 		}
 	})
 	claims := make([]holder.Claim, len(r.leases))
@@ -157,6 +161,17 @@ func (l *loop) begin() *round {
 	}
 	l.members.SetClaims(claims)
 	return r
+}
+
+// toldBefore are the devices that the agent before this one told the book of.
+func toldBefore(all []lease.DeviceStatus) []lease.Device {
+	told := []lease.Device{}
+	for _, d := range all {
+		if !d.Absent {
+			told = append(told, d.Device)
+		}
+	}
+	return told
 }
 
 // bury takes down the processes that have ended, and takes back what they waited for.

@@ -80,7 +80,7 @@ func (t *turn) release(atMS int64, id lease.ID, cause lease.Cause) {
 }
 
 func (l *loop) settlePlaces(t *turn, r *round, atMS int64) {
-	if devices := devicesOf(r.places); l.told == nil || !sameDevices(devices, l.told) {
+	if devices := devicesOf(r.places); !sameDevices(devices, l.told) {
 		t.add(t.book.SetDevices(atMS, lease.Agent, devices, nil))
 	}
 	for i := range r.places {
