@@ -95,13 +95,13 @@ func (c *Counters) begin() {
 	}
 }
 
-// Decided counts events that are on disk, of the book that they led to.
-func (c *Counters) Decided(book *lease.Book, events []lease.Event) {
+// Decided counts events that are on disk. of returns the leases that they granted.
+func (c *Counters) Decided(of func(lease.ID) (lease.Lease, bool), events []lease.Event) {
 	for _, e := range events {
 		switch body := e.Body.(type) {
 		case *lease.Placed:
 			c.granted.Inc()
-			if l, ok := book.Lease(body.ID); ok {
+			if l, ok := of(body.ID); ok {
 				c.waits.Observe(float64(e.AtMS-l.QueuedMS) / 1000)
 			}
 		case *lease.Refused:

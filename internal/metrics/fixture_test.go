@@ -137,7 +137,7 @@ func busyCounters(tb testing.TB) *Counters {
 		if refused := (*lease.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
 			tb.Fatal(err)
 		}
-		c.Decided(book, events)
+		c.Decided(book.Lease, events)
 	}
 	start := noon.UnixMilli()
 	decide(book.Start(start, "boot", 0))

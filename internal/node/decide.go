@@ -15,18 +15,33 @@ import (
 // happened is counted and logged.
 func (a *Agent) decide(ctx context.Context, decision func(b *lease.Book, atMS int64) ([]lease.Event, error)) ([]lease.Event, error) {
 	began := a.Clock.Now()
+	var placed map[lease.ID]lease.Lease
 	events, err := a.Ledger.Do(ctx, func(b *lease.Book) ([]lease.Event, error) {
-		return decision(b, a.Clock.NowMS())
+		events, err := decision(b, a.Clock.NowMS())
+		placed = placedBy(b, events)
+		return events, err
 	})
 	if len(events) == 0 {
 		return events, err
 	}
 	a.Counters.Committed(a.Clock.Now().Sub(began))
-	a.Ledger.View(func(b *lease.Book) { a.Counters.Decided(b, events) })
+	a.Counters.Decided(func(id lease.ID) (lease.Lease, bool) { l, ok := placed[id]; return l, ok }, events)
 	a.log(ctx, events)
 	a.changes.tell(events)
 	a.follow(ctx, events)
 	return events, err
+}
+
+// placedBy returns the leases that events granted. It is asked within the decision: to look at
+// the book afterwards is to wait for the next transaction.
+func placedBy(b *lease.Book, events []lease.Event) map[lease.ID]lease.Lease {
+	placed := map[lease.ID]lease.Lease{}
+	for i := range events {
+		if body, ok := events[i].Body.(*lease.Placed); ok {
+			placed[body.ID], _ = b.Lease(body.ID)
+		}
+	}
+	return placed
 }
 
 // log writes a line for each event that is about a lease. The readings of a second have no
