@@ -173,28 +173,36 @@ func amounts(a *client.Allocator) [8]*int64 {
 }
 
 func (s *scrape) rankSeries(key rankOn, g *figures, counts tally) {
-	f, labels := &s.job, key.labels()
-	s.put(f.processes, float64(g.processes), labels...)
-	putKnown(s, f.used, g.used, labels...)
+	f := &s.job
+	labels := f.processes.pairs(key.labels())
+	put := func(f *family, value float64) { s.out <- shared{f, value, labels} }
+	put(f.processes, float64(g.processes))
+	if g.used != nil {
+		put(f.used, float64(*g.used))
+	}
 	if g.strays > 0 || g.reporters > 0 {
-		s.put(f.strays, float64(g.strays), labels...)
+		put(f.strays, float64(g.strays))
 	}
 	if g.reporters == 0 {
 		return
 	}
-	putKnown(s, f.outside, g.outside, labels...)
-	putKnown(s, f.slope, g.perStep, labels...)
-	if g.perMinute != nil {
-		s.put(f.slopeInTime, *g.perMinute/60, labels...)
+	if g.outside != nil {
+		put(f.outside, float64(*g.outside))
 	}
-	s.put(f.reported, unix(g.reported), labels...)
+	if g.perStep != nil {
+		put(f.slope, *g.perStep)
+	}
+	if g.perMinute != nil {
+		put(f.slopeInTime, *g.perMinute/60)
+	}
+	put(f.reported, unix(g.reported))
 	for i, bytes := range amounts(&g.allocator) {
 		if f.amounts[i] != f.limit || !g.unlimited {
-			s.put(f.amounts[i], float64(*bytes), labels...)
+			put(f.amounts[i], float64(*bytes))
 		}
 	}
-	s.put(f.ooms, float64(counts.ooms), labels...)
-	s.put(f.retries, float64(counts.retries), labels...)
+	put(f.ooms, float64(counts.ooms))
+	put(f.retries, float64(counts.retries))
 }
 
 // jobTallies keep the counts of the series between scrapes, so that they only grow: where

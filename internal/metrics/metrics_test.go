@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -240,5 +241,29 @@ func TestTwoRegistries(t *testing.T) {
 		if _, err := r.Gather(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Scrapes overlap, and the agent counts meanwhile.
+func TestConcurrentScrapes(t *testing.T) {
+	counters := busyCounters(t)
+	m := collector(machine(t), counters, Options{})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m)
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			if _, err := registry.Gather(); err != nil {
+				t.Error(err)
+			}
+		})
+		group.Go(func() {
+			counters.Reported(i, 600, []client.ReportDevice{{Device: "GPU-00000000-0000-4000-8000-000000000001", Allocator: client.Allocator{OOMs: 1}}})
+			counters.Request("/v1/state", http.MethodGet, http.StatusOK)
+		})
+	}
+	group.Wait()
+	if got := counters.deviceTotals([]string{"00000000-0000-4000-8000-000000000001"}).ooms; got != 8 {
+		t.Errorf("%d errors counted, want 8", got)
 	}
 }
