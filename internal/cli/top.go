@@ -113,6 +113,7 @@ func (a *App) topSource(f topFlags) *tui.Source {
 		Local: gpu.OfThisMachine(f.probe),
 		Named: f.socket != "" || a.env(client.SocketVariable) != "",
 		Clock: a.GPUs.Clock,
+		Name:  func(r *gpu.Reading) { gpu.Recognize(a.GPUs, r) },
 	}
 	if f.socket != "" || !f.probed {
 		s.Agent = client.New(a.agentSocket(f.socket))

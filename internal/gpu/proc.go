@@ -50,6 +50,22 @@ func countOf(n int) string {
 	return fmt.Sprintf("%d processes cannot", n)
 }
 
+// Recognize names the processes that a reading leaves without a name, as an agent's does for
+// those of other users, by what this machine shows of them to anybody. One is taken for
+// the same only if it began at the same tick, so that no PID of elsewhere gets a name.
+func Recognize(m Machine, r *Reading) {
+	procs := procs{root: m.Root, user: m.User, host: true}
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		if p.Name != "" || p.StartTicks == 0 {
+			continue
+		}
+		if found := *p; procs.fill(&found) && found.StartTicks == p.StartTicks {
+			*p = found
+		}
+	}
+}
+
 // fill looks one process up. Within a container the driver may tell PIDs of the machine,
 // which there belong to nobody or to somebody else. So a process counts as found only if it
 // holds a device of the driver open, which its owner can see.

@@ -77,3 +77,25 @@ func TestStartTicks(t *testing.T) {
 		}
 	}
 }
+
+// TestRecognize: a process without a name gets the one that this machine shows, if it is the
+// same process.
+func TestRecognize(t *testing.T) {
+	m := bare()
+	m.Root = fstest.MapFS{
+		"proc/7/status":  file("Name:\tpython\nUid:\t1001\t1001\t1001\t1001\nNSpid:\t7\n"),
+		"proc/7/cmdline": file("python\x00train.py\x00"),
+		"proc/7/stat":    file("7 (python) S " + strings.Repeat("0 ", 18) + "987 0"),
+	}
+	r := Reading{Processes: []Process{
+		{PID: 7, StartTicks: 987}, {PID: 7, StartTicks: 988}, {PID: 7}, {PID: 8, StartTicks: 987}, {PID: 7, StartTicks: 987, Name: "known"},
+	}}
+	Recognize(m, &r)
+	var got []string
+	for _, p := range r.Processes {
+		got = append(got, p.Name+" "+p.Command)
+	}
+	if diff := cmp.Diff([]string{"python python train.py", " ", " ", " ", "known "}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

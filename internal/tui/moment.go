@@ -41,6 +41,7 @@ type Source struct {
 	Local bool                                     // the probe reads this machine
 	Named bool                                     // the user asked for this agent: where nobody answers, that it did not is told
 	Clock gpu.Clock
+	Name  func(*gpu.Reading) // names processes that the agent leaves without a name; nil: nobody does
 
 	about *client.About // of the agent, if it answered last
 	met   bool          // it has answered once
@@ -102,6 +103,9 @@ func (s *Source) askAgent(ctx context.Context) (Moment, error) {
 			err = fmt.Errorf("the agent has not answered for %s", units.FormatDuration(agentDeadline))
 		}
 		return Moment{}, err
+	}
+	if s.Name != nil {
+		s.Name(&state.Reading)
 	}
 	return Moment{State: state, About: s.about, Local: gpu.OfThisMachine(s.about.Probe), Asked: s.Clock.Now()}, nil
 }

@@ -36,6 +36,16 @@ func TestAgentGoes(t *testing.T) {
 	}
 }
 
+// TestNamed: processes that the agent leaves without a name get one from elsewhere.
+func TestNamed(t *testing.T) {
+	d := driveAgent(t, "h200x2", "h200x2", plainLook, 120, 40)
+	source := Source{Agent: d.agent, Clock: d.clock, Name: func(r *gpu.Reading) { r.Processes[0].Command = "python named.py" }}
+	moment, err := source.Read(t.Context())
+	if err != nil || moment.Reading.Processes[0].Command != "python named.py" {
+		t.Errorf("%v: %q", err, moment.Reading.Processes[0].Command)
+	}
+}
+
 // TestNoAgent: where none ever answered, one quiet remark says so.
 func TestNoAgent(t *testing.T) {
 	d := driveAgent(t, "h200x2", "h200x2", plainLook, 80, 24)
