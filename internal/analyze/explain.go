@@ -16,6 +16,7 @@ type Options struct {
 	Top              int     // rows of each list; 0 is 10
 	CapacityBytes    int64   // of the device, where the caller knows it; else 0
 	LimitBytes       int64   // what reserved memory was allowed to reach, where the caller knows it; else 0
+	LeaseBytes       int64   // the lease that the limit is of: all that the job may take of the device; else 0
 	Census           *Census // what the process itself said of what it held on the device, where it did
 	OthersBytes      int64   // of other processes on the device when an allocation failed, where the caller knows it; else 0
 }
@@ -50,7 +51,7 @@ type Window struct{ FromEvent, ToEvent int }
 func Explain(tl *timeline.Timeline, sites *Sites, opt Options) (*Explanation, error) {
 	x := &Explanation{TL: tl, Sites: sites, Coverage: Cover(tl), OOMs: FindOOMs(tl, opt.OthersBytes), Steps: FindSteps(tl, sites)}
 	if f := x.OOMs.Fatal; f != nil {
-		f.Cap = f.Cap.told(opt.LimitBytes)
+		f.Cap = f.Cap.told(opt.LimitBytes, opt.LeaseBytes)
 	}
 	m := moments{tl: tl, steps: x.Steps, oom: x.OOMs.Fatal}
 	w, err := m.windowOf(opt.Since, opt.Until)

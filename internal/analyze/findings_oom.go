@@ -127,6 +127,9 @@ func (x *Explanation) capFinding(o *OOM) rules.Finding {
 	if o.Cap.LimitBytes > 0 {
 		who = "the limit is known from the file beside the recording: 'ullage run --limit' or the program set it as a memory fraction"
 	}
+	if o.Cap.LeaseBytes > 0 {
+		return x.leaseFinding(o)
+	}
 	return rules.Finding{
 		Rule: "oom/fraction-cap", Severity: rules.Info, Confidence: rules.High, Event: o.Event,
 		Title: fmt.Sprintf("a limit of %s was in force, while the device had %s free", o.Cap.text(), units.FormatBytes(o.DeviceFreeBytes)),
@@ -134,6 +137,21 @@ func (x *Explanation) capFinding(o *OOM) rules.Finding {
 		Evidence: []string{
 			fmt.Sprintf("reserved memory reached %s and was never let above it; the failed requests would have taken it to %s", units.FormatBytes(o.Cap.LowBytes), units.FormatBytes(o.Cap.HighBytes)),
 			who,
+		},
+	}
+}
+
+// leaseFinding tells of a limit that the process's lease was.
+func (x *Explanation) leaseFinding(o *OOM) rules.Finding {
+	besides := o.Cap.LeaseBytes - o.Cap.LimitBytes
+	return rules.Finding{
+		Rule: "oom/fraction-cap", Severity: rules.Info, Confidence: rules.High, Event: o.Event,
+		Title: fmt.Sprintf("the lease was the limit: of its %s it left this process's PyTorch %s, while the device had %s free",
+			units.FormatBytes(o.Cap.LeaseBytes), units.FormatBytes(o.Cap.LimitBytes), units.FormatBytes(o.DeviceFreeBytes)),
+		Bytes: o.Cap.allowed(),
+		Evidence: []string{
+			fmt.Sprintf("reserved memory reached %s and was never let above it; the failed requests would have taken it to %s", units.FormatBytes(o.Cap.LowBytes), units.FormatBytes(o.Cap.HighBytes)),
+			fmt.Sprintf("a lease is for all that a job takes on the device: %s of it were for CUDA contexts, other libraries and the job's other processes", units.FormatBytes(besides)),
 		},
 	}
 }
@@ -168,7 +186,11 @@ func (x *Explanation) oomRemedies(o *OOM) []rules.Remedy {
 			})
 		}
 	case TrueShortage:
-		if o.Cap.Kind == FractionCap {
+		switch {
+		case o.Cap.LeaseBytes > 0:
+			need := (o.Cap.LeaseBytes + o.MarginBytes + units.GiB - 1) / units.GiB
+			list = append(list, rules.Remedy{Do: "ask for a larger lease", Effect: fmt.Sprintf("this request would have fitted in one of %d GiB", need)})
+		case o.Cap.Kind == FractionCap:
 			list = append(list, rules.Remedy{Do: "raise the memory fraction", Effect: fmt.Sprintf("the device had %s free", units.FormatBytes(o.DeviceFreeBytes)), Bytes: 0})
 		}
 		list = append(list, x.shrinkRemedies()...)

@@ -53,6 +53,7 @@ type Cap struct {
 	HighBytes int64 // and less than this; 0 where nothing bounds it
 
 	LimitBytes int64 // the limit itself, where it was told and agrees with the recording; else 0
+	LeaseBytes int64 // the lease that the limit is of, likewise
 }
 
 // CapKind is what a limit is.
@@ -206,9 +207,9 @@ func inferCap(tl *timeline.Timeline, events []int) Cap {
 
 // told adds a limit that is known from elsewhere: from whoever set it. One that the recording
 // contradicts was not in force when the run died.
-func (c Cap) told(limitBytes int64) Cap {
+func (c Cap) told(limitBytes, leaseBytes int64) Cap {
 	if c.Kind == FractionCap && limitBytes >= c.LowBytes && (c.HighBytes == 0 || limitBytes < c.HighBytes) {
-		c.LimitBytes = limitBytes
+		c.LimitBytes, c.LeaseBytes = limitBytes, leaseBytes
 	}
 	return c
 }

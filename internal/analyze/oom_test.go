@@ -196,6 +196,28 @@ func TestCapThatIsKnown(t *testing.T) {
 	}
 }
 
+// TestLeaseWasTheLimit names the lease where the limit is of one, and what would have been enough.
+func TestLeaseWasTheLimit(t *testing.T) {
+	s := newScene()
+	s.segment(0, 0, "100a@step")
+	s.oom(30, 500, 0, 0)
+	x := explained(t, s, Options{LimitBytes: 110 * mib, LeaseBytes: 700 * mib})
+	if want := "within the 110.00 MiB that its lease of 700.00 MiB left it:"; !strings.Contains(x.Verdict.Text, want) {
+		t.Errorf("verdict: %s", x.Verdict.Text)
+	}
+	f := x.finding("oom/fraction-cap")
+	if f == nil || !strings.HasPrefix(f.Title, "the lease was the limit: of its 700.00 MiB it left this process's PyTorch 110.00 MiB") || !strings.Contains(f.Evidence[1], "590.00 MiB of it") {
+		t.Errorf("finding: %+v", f)
+	}
+	short := x.finding("oom/true-shortage")
+	if r := short.Remedies[0]; r.Do != "ask for a larger lease" || !strings.HasSuffix(r.Effect, "in one of 1 GiB") {
+		t.Errorf("remedy: %+v", r)
+	}
+	if x = explained(t, s, Options{LimitBytes: 99 * mib, LeaseBytes: 700 * mib}); strings.Contains(x.Verdict.Text, "lease") {
+		t.Errorf("a limit that was not in force: %s", x.Verdict.Text)
+	}
+}
+
 // TestOtherProcesses blames them only where the error's text names them, the device
 // was full, and what they hold would have been enough.
 func TestOtherProcesses(t *testing.T) {

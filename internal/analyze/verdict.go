@@ -84,6 +84,9 @@ func (x *Explanation) oomVerdict(o *OOM) string {
 	within := ""
 	if o.Cap.Kind == FractionCap {
 		within = fmt.Sprintf(" within a limit of %s", o.Cap.text())
+		if o.Cap.LeaseBytes > 0 {
+			within = fmt.Sprintf(" within the %s that its lease of %s left it", o.Cap.text(), units.FormatBytes(o.Cap.LeaseBytes))
+		}
 	}
 	if leak := x.leakBehind(o); leak != nil {
 		fmt.Fprintf(&b, "Out of memory%s because of a leak: %s a step stay behind at %s, %s by the end.", within,

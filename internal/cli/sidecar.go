@@ -27,6 +27,7 @@ type sidecar struct {
 	Message   string          `json:"message"` // of the error; "" where it is not known
 	Failed    *sidecarFailure `json:"failed"`
 	Devices   []sidecarDevice `json:"devices"`
+	Lease     *sidecarLease   `json:"lease"`
 	Holders   *sidecarHolders `json:"holders"`
 }
 
@@ -36,9 +37,15 @@ type sidecarFailure struct {
 }
 
 type sidecarDevice struct {
-	Device     int   `json:"device"`
-	TotalBytes int64 `json:"total_bytes"`
-	LimitBytes int64 `json:"limit_bytes"` // 0 where there is none, or it is not known
+	Device     int    `json:"device"`
+	TotalBytes int64  `json:"total_bytes"`
+	LimitBytes int64  `json:"limit_bytes"` // 0 where there is none, or it is not known
+	LimitBy    string `json:"limit_by"`    // lease, run or program; "" where it is not known
+}
+
+// sidecarLease is the lease that the run was under.
+type sidecarLease struct {
+	MemoryBytes int64 `json:"memory_bytes"` // on each device
 }
 
 const (
@@ -103,7 +110,9 @@ func (s *sidecar) joined(opt analyze.Options, device int) analyze.Options {
 	if opt.CapacityBytes == 0 {
 		opt.CapacityBytes = capacity
 	}
-	opt.LimitBytes = max(opt.LimitBytes, limit)
+	if limit > opt.LimitBytes {
+		opt.LimitBytes, opt.LeaseBytes = limit, s.leaseBehind(device)
+	}
 	opt.OthersBytes = max(opt.OthersBytes, s.others(device))
 	opt.Census = s.Holders.census(device)
 	return opt
@@ -121,6 +130,16 @@ func (s *sidecar) device(device int) (capacity, limit int64) {
 		limit = f.TotalBytes
 	}
 	return capacity, limit
+}
+
+// leaseBehind returns the lease that the limit of a device is of, 0 where it is of none.
+func (s *sidecar) leaseBehind(device int) int64 {
+	for _, d := range s.Devices {
+		if d.Device == device && d.LimitBy == "lease" && s.Lease != nil && s.Lease.MemoryBytes >= d.LimitBytes {
+			return s.Lease.MemoryBytes
+		}
+	}
+	return 0
 }
 
 // others returns what the message says that other processes held on a device.

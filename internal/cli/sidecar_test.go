@@ -13,7 +13,9 @@ import (
 const sidecarText = `{"ullage": 1, "recording": "a.pickle", "run": "r", "reason": "oom", "pid": 7, "rank": 3,
  "message": "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 16.00 GiB of which 1.00 GiB is free. Process 77 has 9.00 GiB memory in use. Including non-PyTorch memory, this process has 6.00 GiB memory in use. Of the allocated memory 5.00 GiB is allocated by PyTorch, and 512.00 MiB is reserved by PyTorch but unallocated.",
  "failed": {"device": 1, "asked_bytes": 5, "total_bytes": 4000, "free_bytes": 0},
- "devices": [{"device": 0, "total_bytes": 17179869184, "limit_bytes": 8589934592, "free_bytes": null}, {"device": 1, "total_bytes": 9000, "limit_bytes": null}, {"device": 2, "total_bytes": -1, "limit_bytes": -5}]}`
+ "devices": [{"device": 0, "total_bytes": 17179869184, "limit_bytes": 8589934592, "free_bytes": null}, {"device": 1, "total_bytes": 9000, "limit_bytes": null}, {"device": 2, "total_bytes": -1, "limit_bytes": -5},
+  {"device": 3, "total_bytes": 9000, "limit_bytes": 6000, "limit_by": "lease"}, {"device": 4, "total_bytes": 9000, "limit_bytes": 6000, "limit_by": "run"}],
+ "lease": {"id": 7, "memory_bytes": 8000}}`
 
 func TestSidecar(t *testing.T) {
 	s, err := parseSidecar(strings.NewReader(sidecarText))
@@ -31,6 +33,8 @@ func TestSidecar(t *testing.T) {
 		{"limit, and others by the message", s, analyze.Options{}, 0, analyze.Options{CapacityBytes: 16 << 30, LimitBytes: 8 << 30, OthersBytes: others}},
 		{"limit by what the observer was told", s, analyze.Options{}, 1, analyze.Options{CapacityBytes: 9000, LimitBytes: 4000}},
 		{"amounts that cannot be", s, analyze.Options{}, 2, analyze.Options{}},
+		{"a limit of the lease", s, analyze.Options{}, 3, analyze.Options{CapacityBytes: 9000, LimitBytes: 6000, LeaseBytes: 8000}},
+		{"a limit of less than the lease", s, analyze.Options{}, 4, analyze.Options{CapacityBytes: 9000, LimitBytes: 6000}},
 		{"a device that is not there", s, analyze.Options{}, 9, analyze.Options{}},
 		{"the user knows better", s, analyze.Options{CapacityBytes: 5, Top: 3}, 0, analyze.Options{CapacityBytes: 5, LimitBytes: 8 << 30, OthersBytes: others, Top: 3}},
 		{"nothing beside", nil, analyze.Options{Top: 3}, 0, analyze.Options{Top: 3}},

@@ -173,6 +173,7 @@ type CapJSON struct {
 	HighBytes int64  `json:"high_bytes"`
 
 	LimitBytes int64 `json:"limit_bytes"`
+	LeaseBytes int64 `json:"lease_bytes,omitempty"` // the lease that the limit is of
 }
 
 // FailedJSON counts failed allocations.
@@ -307,7 +308,7 @@ func oomJSON(o *analyze.OOM) *OOMJSON {
 	return &OOMJSON{
 		o.Event, string(o.Cause), o.Certain, o.RequestBytes, o.SegmentBytes, o.DeviceFreeBytes, o.Now.Allocated, o.Now.Reserved,
 		o.SameFreeBytes, o.SameLargestBytes, o.OtherStreamBytes, o.OtherPoolBytes, o.PendingBytes, o.MarginBytes,
-		CapJSON{string(o.Cap.Kind), o.Cap.LowBytes, o.Cap.HighBytes, o.Cap.LimitBytes},
+		CapJSON{string(o.Cap.Kind), o.Cap.LowBytes, o.Cap.HighBytes, o.Cap.LimitBytes, o.Cap.LeaseBytes},
 	}
 }
 
