@@ -25,7 +25,7 @@ type Job struct {
 	Fraction  float64 // what set_per_process_memory_fraction was called with first; 0 for not
 	Guesses   int     // convolutions whose workspace was not measured
 	Exact     int     // and that were
-	Volumes   int     // of Guesses, convolutions in three dimensions, of which none was measured
+	Volumes   int     // of Guesses, convolutions in three dimensions
 	Searches  int     // forms that cudnn.benchmark tries all kernels for
 	hasStream bool
 	lastRound int // index of the first call of the last round of steps; -1 where there were too few

@@ -25,17 +25,19 @@ var convRecipes = map[string]recipe{
 
 // convSearch is what cudnn.benchmark keeps a choice for.
 type convSearch struct {
-	key convKey
-	n   int64
-	d   convDir
+	key     convKey
+	n, p, q int64
+	d       convDir
 }
+
+// searched is what cudnn.benchmark knows the computation of a convolution by.
+func (v *convShape) searched(d convDir) convSearch { return convSearch{v.key(), v.n, v.p, v.q, d} }
 
 // convCall is the convolution of a call: the form of the layer as its forward pass has it,
 // and whether that runs backwards (a transposed convolution is a gradient of the input).
 type convCall struct {
 	shape      convShape
 	transposed bool
-	volume     bool // in three dimensions, of which two are taken together in shape
 	ok         bool
 }
 
@@ -44,7 +46,7 @@ func (c *call) shapeOf(in, weight, out *Tensor) (v convCall) {
 	if in == nil || weight == nil || out == nil || !in.onGPU() || len(in.Shape) < 3 || len(weight.Shape) != len(in.Shape) || len(out.Shape) != len(in.Shape) {
 		return v
 	}
-	v.transposed, v.volume = c.s.flag("transposed"), len(in.Shape) > 4
+	v.transposed = c.s.flag("transposed")
 	s := &v.shape
 	switch {
 	case in.DType == "float16" || in.DType == "half":
@@ -65,6 +67,9 @@ func (c *call) shapeOf(in, weight, out *Tensor) (v convCall) {
 	s.h, s.w = plane(from)
 	s.p, s.q = plane(to)
 	s.r, s.s = plane(weight)
+	if len(in.Shape) > 4 {
+		s.volume = convVolume{from.Dim(2), weight.Dim(2), to.Dim(2)}
+	}
 	v.ok = s.n > 0 && s.c > 0 && s.k > 0 && s.h > 0 && s.w > 0 && s.p > 0 && s.q > 0 && s.r > 0 && s.s > 0 && s.c%s.groups == 0 && s.k%s.groups == 0
 	return v
 }
@@ -164,8 +169,7 @@ func (c *call) conv(v convCall, d convDir) {
 		return
 	}
 	w := c.c.workspaceOf(&v.shape, d)
-	if v.volume {
-		w = v.volumeWorkspace(w)
+	if v.shape.isVolume() && !w.exact {
 		c.c.job.Volumes++
 	}
 	c.c.job.Used.CuDNN = true
@@ -180,14 +184,6 @@ func (c *call) conv(v convCall, d convDir) {
 	c.p.drop(c.p.between(Convolution, convFunction, w.bytes, w.high))
 }
 
-// volumeWorkspace widens what a layer in two dimensions would take: none in three was
-// measured. cuDNN may bring all operands into the layout of the kernel that it takes.
-func (v *convCall) volumeWorkspace(w workspace) workspace {
-	s := &v.shape
-	copies := s.bytes(operandInput, true) + s.bytes(operandOutput, true) + s.bytes(operandWeight, true)
-	return workspace{bytes: w.bytes, high: max(w.high, w.bytes+copies)}
-}
-
 // ownKernel tells whether PyTorch runs a convolution in a kernel of its own, which takes
 // nothing: where each channel has filters of its own, except with channels innermost or in
 // float16, or where indices need 64 bits (ATen/native/Convolution.cpp, use_cudnn_depthwise).
@@ -195,17 +191,20 @@ func (v *convShape) ownKernel() bool {
 	return v.grouping() == 2 && v.k%v.c == 0 && !v.nhwc && v.mode != convF16 && v.n*max(v.c*v.h*v.w, v.k*v.p*v.q) < 1<<31
 }
 
-// Of 68 searches measured under cudnn.benchmark, half asked for at most twice what the
-// operands take, and nine of ten for at most sixteen times; the largest for 87 times.
-const (
-	searchTimes     = 2
-	searchTimesHigh = 16
-)
+// Of 281 searches measured under cudnn.benchmark, half asked for at most what the operands take,
+// or three quarters of a kernel's that transforms; nine of ten for at most six times what
+// the operands take and parts of sums, or once and a half of that kernel's.
+const searchTimesHigh = 6
+
+// searchBuffer returns what a search for the kernel of a convolution is likely to ask for, and the most.
+func (v *convShape) searchBuffer() (likely, high int64) {
+	return max(v.copies(), v.fft()*3/4), max(searchTimesHigh*v.copies()+partsBytes, v.fft()*3/2)
+}
 
 // search plans what cudnn.benchmark does at the first call of a form: all kernels run in
 // one buffer, and the cache is emptied. Depthwise convolutions have one kernel only.
 func (c *call) search(v *convShape, d convDir, w workspace) {
-	key := convSearch{v.key(), v.n, d}
+	key := v.searched(d)
 	if c.c.searched[key] || v.grouping() == 2 {
 		return
 	}
@@ -214,8 +213,8 @@ func (c *call) search(v *convShape, d convDir, w workspace) {
 	}
 	c.c.searched[key] = true
 	c.c.job.Searches++
-	operands := v.bytes(operandInput, true) + v.bytes(operandOutput, true) + v.bytes(operandWeight, true)
-	c.p.drop(c.p.between(Convolution, convFunction, max(w.bytes, searchTimes*operands), max(w.high, searchTimesHigh*operands)))
+	likely, high := v.searchBuffer()
+	c.p.drop(c.p.between(Convolution, convFunction, max(w.bytes, likely), max(w.high, high)))
 	c.p.emptyCache()
 }
 
@@ -223,7 +222,7 @@ func (c *compiler) workspaceOf(v *convShape, d convDir) workspace {
 	if c.nears == nil {
 		c.nears = map[convSearch]workspace{}
 	}
-	key := convSearch{v.key(), v.n, d}
+	key := v.searched(d)
 	w, known := c.nears[key]
 	if !known {
 		if c.convs == nil {

@@ -11,9 +11,9 @@ type heldOutLayer struct{ c, k, r, stride, groups int64 }
 func (v *convShape) layer() heldOutLayer { return heldOutLayer{v.c, v.k, v.r, v.stride, v.groups} }
 
 // without returns the table without a share of its layers, and these.
-func (t *convTable) without(rng *rand.Rand, oneIn int) (rest *convTable, held []convLayer) {
+func (t *convTable) without(rng *rand.Rand, oneIn int) (*convTable, []convLayer) {
 	out := map[heldOutLayer]bool{}
-	rest = &convTable{byKey: map[convKey]*convLayer{}}
+	var kept, held []convLayer
 	for i := range t.layers {
 		l := &t.layers[i]
 		gone, met := out[l.layer()]
@@ -24,13 +24,22 @@ func (t *convTable) without(rng *rand.Rand, oneIn int) (rest *convTable, held []
 		if gone {
 			held = append(held, *l)
 		} else {
-			rest.layers = append(rest.layers, *l)
+			kept = append(kept, *l)
 		}
 	}
-	for i := range rest.layers {
-		rest.byKey[rest.layers[i].key()] = &rest.layers[i]
-	}
-	return rest, held
+	return newConvTable(kept), held
+}
+
+// oddLayers are those in the table that were drawn at random: odd channels, dilations, large
+// kernels, one to three dimensions.
+func oddLayers(t *testing.T) map[convKey]bool {
+	odd := map[convKey]bool{}
+	measuredIn(t, "../../testdata/gpu/operators-h200-odd.jsonl.xz", func(row measuredRow) {
+		if v, _, _, ok := measuredConv(row); ok {
+			odd[v.key()] = true
+		}
+	})
+	return odd
 }
 
 // TestEstimatesOfHeldOutConvolutions: a tenth of the layers is left out of the table, at every size and
@@ -39,30 +48,37 @@ func (t *convTable) without(rng *rand.Rand, oneIn int) (rest *convTable, held []
 func TestEstimatesOfHeldOutConvolutions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rest, held := measuredConvs().without(rng, 10)
-	var n, close2, close10, above float64
-	for i := range held {
-		l := &held[i]
-		if rng.IntN(8) > 0 {
-			continue
-		}
-		for _, c := range l.cases {
-			for d, measured := range c.workspace {
-				w := rest.estimate(l.at(c.n), convDir(d))
-				larger := max(measured, w.bytes)
-				if measured < 0 || larger < 4<<20 {
-					continue
+	odd := oddLayers(t)
+	for _, tt := range []struct {
+		name           string
+		odd            bool
+		close10, above float64
+	}{{"of models", false, 0.7, 0.05}, {"odd", true, 0.55, 0.05}} {
+		var n, close2, close10, above float64
+		for i := range held {
+			l := &held[i]
+			if odd[l.key()] != tt.odd || rng.IntN(3) > 0 {
+				continue
+			}
+			for _, c := range l.cases {
+				for d, measured := range c.workspace {
+					w := rest.estimate(l.at(c.n), convDir(d))
+					larger := max(measured, w.bytes)
+					if measured < 0 || larger < 4<<20 {
+						continue
+					}
+					off := larger - min(measured, w.bytes)
+					n++
+					close2 += truth(off*50 < larger)
+					close10 += truth(off*10 < larger)
+					above += truth(w.high < measured*98/100)
 				}
-				off := max(measured, w.bytes) - min(measured, w.bytes)
-				n++
-				close2 += truth(off*50 < larger)
-				close10 += truth(off*10 < larger)
-				above += truth(w.high < measured*98/100)
 			}
 		}
-	}
-	t.Logf("%.0f workspaces: %.2f within 2 %%, %.2f within 10 %%, %.3f above the bound", n, close2/n, close10/n, above/n)
-	if n < 300 || close10/n < 0.7 || above/n > 0.1 {
-		t.Error("estimates are worse than they were")
+		t.Logf("%s: %.0f workspaces: %.2f within 2 %%, %.2f within 10 %%, %.3f above the bound", tt.name, n, close2/n, close10/n, above/n)
+		if n < 300 || close10/n < tt.close10 || above/n > tt.above {
+			t.Errorf("%s: estimates are worse than they were", tt.name)
+		}
 	}
 }
 
@@ -84,7 +100,7 @@ func TestEstimateOfMeasured(t *testing.T) {
 	}
 }
 
-// BenchmarkEstimate: one convolution that was not measured. Budget: 3 ms.
+// BenchmarkEstimate: one convolution that was not measured. Budget: 2 ms.
 func BenchmarkEstimate(b *testing.B) {
 	table := measuredConvs()
 	v := convShape{mode: convTF32, n: 37, c: 88, h: 51, w: 51, k: 152, r: 3, s: 3, stride: 1, pad: 1, dilation: 1, groups: 1}

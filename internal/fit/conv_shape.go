@@ -20,7 +20,9 @@ const (
 )
 
 // convShape is a convolution as cuDNN is asked for it. Convolutions in one dimension are
-// of height 1, as PyTorch makes them; in three, depth and height are taken together.
+// of height 1, as PyTorch makes them; in three, depth and height are taken together, in h, r
+// and p, and what of them is depth is kept beside. Stride, padding and dilation are those of
+// the width, the padding the largest: where the height has others, output does not find p.
 type convShape struct {
 	mode          convMode
 	nhwc          bool
@@ -30,7 +32,14 @@ type convShape struct {
 	dilation      int64
 	groups        int64
 	p, q          int64 // output; 0: follows from the rest
+	volume        convVolume
 }
+
+// convVolume is the depth of a convolution in three dimensions, of input, kernel and output;
+// all 0 in fewer.
+type convVolume struct{ in, kernel, out int64 }
+
+func (v *convShape) isVolume() bool { return v.volume.in > 0 }
 
 func (v *convShape) element() int64 {
 	if v.mode == convF16 || v.mode == convBF16 {
@@ -45,14 +54,18 @@ func (v *convShape) output() {
 	if v.p > 0 && v.q > 0 {
 		return
 	}
+	h, r, frames := v.h, v.r, int64(1)
+	if v.isVolume() {
+		h, r, frames = v.h/v.volume.in, v.r/max(v.volume.kernel, 1), v.volume.out
+	}
 	padH, padW := v.pad, v.pad
-	if v.r == 1 && (v.s > 1 || v.h == 1) {
+	if r == 1 && (v.s > 1 || h == 1) {
 		padH = 0
 	}
-	if v.s == 1 && v.r > 1 {
+	if v.s == 1 && r > 1 {
 		padW = 0
 	}
-	v.p = max(1, (v.h+2*padH-v.dilation*(v.r-1)-1)/max(v.stride, 1)+1)
+	v.p = frames * max(1, (h+2*padH-v.dilation*(r-1)-1)/max(v.stride, 1)+1)
 	v.q = max(1, (v.w+2*padW-v.dilation*(v.s-1)-1)/max(v.stride, 1)+1)
 }
 
@@ -80,6 +93,11 @@ func (v *convShape) bytes(o operand, padded bool) int64 {
 		return v.n * kg * v.groups * v.p * v.q * e
 	}
 	return kg * v.groups * cg * v.r * v.s * e
+}
+
+// copies returns the bytes of all operands in cuDNN's own layout.
+func (v *convShape) copies() int64 {
+	return v.bytes(operandInput, true) + v.bytes(operandOutput, true) + v.bytes(operandWeight, true)
 }
 
 // weightFloats returns the bytes of the weight in float32, which partial sums of its

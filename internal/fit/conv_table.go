@@ -12,8 +12,9 @@ import (
 )
 
 // convBytes is what testdata/gpu/conv_workspace.py measured on an H200 with cuDNN 9.19, of
-// 113,000 convolutions: the layers of 230 models of torchvision and timm at several batches and image
-// sizes, series in which one number varies, and random ones. conv_table_test.go makes
+// 87,000 layers with their batches, 205,000 workspaces: the layers of 230 models of torchvision and timm at several
+// batches and image sizes, series in which one number varies, and random ones, odd channels, dilations, large
+// kernels, one and three dimensions included. conv_table_test.go makes
 // the file from the measurements (-update) and holds it against them.
 //
 //go:embed convolutions.bin.gz
@@ -32,6 +33,12 @@ type convCase struct {
 }
 
 var errConvTable = errors.New("the table of convolutions is damaged")
+
+// formVolume marks a layer in three dimensions, which has the three numbers of its depth
+// behind the others. Below it are the layout, and the mode from its second bit on.
+const formVolume = 16
+
+func (v *convVolume) fields() [3]*int64 { return [3]*int64{&v.in, &v.kernel, &v.out} }
 
 // convFields are a layer's numbers in the order of the file.
 func (v *convShape) convFields() [11]*int64 {
@@ -52,9 +59,17 @@ func writeConvTable(w io.Writer, layers []convLayer) error {
 		if l.nhwc {
 			form |= 1
 		}
+		if l.isVolume() {
+			form |= formVolume
+		}
 		buf = binary.AppendUvarint(buf, form)
 		for _, f := range l.convFields() {
 			buf = binary.AppendUvarint(buf, uint64(*f))
+		}
+		if l.isVolume() {
+			for _, f := range l.volume.fields() {
+				buf = binary.AppendUvarint(buf, uint64(*f))
+			}
 		}
 		buf = binary.AppendUvarint(buf, uint64(len(l.cases)))
 		for _, c := range l.cases {
@@ -115,9 +130,16 @@ func readConvLayer(rd *bytes.Reader) (l convLayer, err error) {
 		return int64(n)
 	}
 	form := number()
-	l.mode, l.nhwc = convMode(form>>1), form&1 != 0
+	l.mode, l.nhwc = convMode(form>>1&3), form&1 != 0
 	for _, f := range l.convFields() {
 		*f = number()
+	}
+	if form&formVolume != 0 {
+		for _, f := range l.volume.fields() {
+			if *f = number(); *f < 1 {
+				return l, errConvTable
+			}
+		}
 	}
 	count := number()
 	if err != nil || l.groups < 1 || count > 1<<20 {
@@ -144,13 +166,14 @@ func readConvLayer(rd *bytes.Reader) (l convLayer, err error) {
 
 // convKey finds a layer.
 type convKey struct {
-	mode convMode
-	nhwc bool
-	f    [10]int64
+	mode   convMode
+	nhwc   bool
+	f      [10]int64
+	volume convVolume
 }
 
 func (v *convShape) key() convKey {
-	k := convKey{mode: v.mode, nhwc: v.nhwc}
+	k := convKey{mode: v.mode, nhwc: v.nhwc, volume: v.volume}
 	for i, f := range v.convFields() {
 		if i < len(k.f) {
 			k.f[i] = *f
@@ -163,6 +186,13 @@ func (v *convShape) key() convKey {
 type convTable struct {
 	layers []convLayer
 	byKey  map[convKey]*convLayer
+	byKind map[convKind][]candidate
+}
+
+// candidate is a layer that an estimate may be made of. Its features go by no batch.
+type candidate struct {
+	*convLayer
+	features features
 }
 
 // measuredConvs unpacks the table at its first use.
@@ -175,9 +205,12 @@ var measuredConvs = sync.OnceValue(func() *convTable {
 })
 
 func newConvTable(layers []convLayer) *convTable {
-	t := &convTable{layers: layers, byKey: make(map[convKey]*convLayer, len(layers))}
+	t := &convTable{layers: layers, byKey: make(map[convKey]*convLayer, len(layers)), byKind: map[convKind][]candidate{}}
 	for i := range layers {
-		t.byKey[layers[i].key()] = &layers[i]
+		l := &layers[i]
+		t.byKey[l.key()] = l
+		one := l.at(1)
+		t.byKind[l.kind()] = append(t.byKind[l.kind()], candidate{l, one.features()})
 	}
 	return t
 }

@@ -105,6 +105,14 @@ func measuredConv(row measuredRow) (v convShape, d int, workspace int64, ok bool
 		workspace, ok = oneWorkspace(row.events)
 		return v, d, workspace, ok
 	}
+	if row.kind == "odd" {
+		v, d, ok = oddConv(row)
+		if !ok || v.ownKernel() {
+			return v, d, 0, false
+		}
+		workspace, ok = oneWorkspace(row.events)
+		return v, d, workspace, ok
+	}
 	if row.kind != "conv" || len(row.params) != 14 {
 		return v, 0, 0, false
 	}
@@ -158,6 +166,42 @@ func otherConv(row measuredRow) (v convShape, d int, ok bool) {
 	}
 	v.output()
 	return v, d, v.q > 0 && (!transposed || v.q == size)
+}
+
+// oddConv reads a line about a convolution of any form. Those whose output does not follow
+// from one stride, padding and dilation have no place in the table.
+func oddConv(row measuredRow) (v convShape, d int, ok bool) {
+	list := func(i int) (out []int64) {
+		for _, n := range row.params[i].([]any) {
+			out = append(out, int64(n.(float64)))
+		}
+		return out
+	}
+	in, weight, stride, pad, dilation := list(3), list(4), list(5), list(6), list(7)
+	product := func(n []int64) int64 {
+		p := int64(1)
+		for _, n := range n {
+			p *= n
+		}
+		return p
+	}
+	last := len(stride) - 1
+	out := make([]int64, len(stride))
+	for i := range out {
+		out[i] = (in[2+i]+2*pad[i]-dilation[i]*(weight[2+i]-1)-1)/stride[i] + 1
+	}
+	v = convShape{
+		mode: modeNames[row.params[1].(string)], nhwc: row.params[2] == "nhwc", n: in[0], c: in[1], h: product(in[2 : 2+last]), w: in[2+last], k: weight[0],
+		r: product(weight[2 : 2+last]), s: weight[2+last], stride: stride[last], pad: slices.Max(pad), dilation: dilation[last], groups: int64(row.params[8].(float64)),
+	}
+	if last == 2 {
+		v.volume = convVolume{in[2], weight[2], out[0]}
+	}
+	d = slices.Index([]string{"f", "d", "w"}, row.params[0].(string))
+	v.output()
+	ok = v.p == product(out[:last]) && v.q == out[last]
+	v.p, v.q = product(out[:last]), out[last]
+	return v, d, ok
 }
 
 // measuredLayers reads all convolutions of the measurements.

@@ -85,9 +85,10 @@ func (p *Prediction) unlimited() allocator.Config {
 // Orders of addresses that a driver may hand out, beside the likely one.
 var otherOrders = []Room{{Order: allocator.Ascending}, {Order: allocator.Descending}, {Order: allocator.Shuffled, Seed: 1}, {Order: allocator.Shuffled, Seed: 2}}
 
-// mixes is in how many runs some of the workspaces that were never measured take the most
-// and others do not: more memory can fall to pieces then than where all do.
-const mixes = 6
+// mixes is in how many runs the workspaces that were never measured take nothing, the most, or
+// some amount between, each another: more memory can fall to pieces then than where all take
+// the most.
+const mixes = 12
 
 // bound finds a limit of reserved bytes under which the job is expected to live. Three
 // things make a real run differ from the best estimate: what no trace tells, in which order

@@ -31,7 +31,7 @@ func TestRough(t *testing.T) {
 		isRange     bool
 	}{
 		{"recurrent", oneCall("_cudnn_rnn", "[50,32,256]", "[2048,256]", lstm, "[50,32,512]", 50*32*512*4, ""), []string{"recurrent layers"}, true},
-		{"three dimensions", oneCall("convolution", "[4,16,32,64,64]", "[32,16,3,3,3]", conv(3), "[4,32,32,64,64]", 67108864, ""), []string{"convolutions in three dimensions"}, true},
+		{"three dimensions", oneCall("convolution", "[2,37,9,9,9]", "[53,37,5,5,5]", conv(3), "[2,53,7,7,7]", 145432, ""), []string{"convolutions in three dimensions"}, true},
 		{
 			"benchmark", oneCall("convolution", "[4,64,56,56]", "[64,64,3,3]", conv(2), "[4,64,56,56]", 3211264, `{"e":"set","name":"cudnn.benchmark","value":true}`+"\n"),
 			[]string{"the trials of cudnn.benchmark"},

@@ -11,7 +11,7 @@ type Room struct {
 	Config      allocator.Config // settings of the allocator, with the limit of reserved memory
 	DeviceBytes int64            // that can be had on the device; 0 is without bound
 	High        bool             // what is known within bounds only takes the most
-	Mixed       uint64           // not 0: it takes the likely amount or the most, each form as this number has it
+	Mixed       uint64           // not 0: it takes nothing, the likely amount, the most or one between, each form as this number has it
 	Order       allocator.AddressOrder
 	Seed        uint64
 }
@@ -125,7 +125,12 @@ func (r *replayer) amount(o *jobOp) int64 {
 		// Two rounds of SplitMix64's multiplication and shift tell forms apart by their bounds.
 		x := (uint64(o.bytes) ^ uint64(o.high)<<20 ^ r.mixed) * 0x9e3779b97f4a7c15
 		x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
-		if x>>63 != 0 {
+		switch x >> 62 {
+		case 0:
+			return 0
+		case 1:
+			return o.bytes + int64(float64(o.high-o.bytes)*float64(x<<2>>32)/(1<<32))
+		case 2:
 			return o.high
 		}
 	}
