@@ -39,22 +39,38 @@ func (a *Agent) getLeases(q *question) (any, error) {
 	return answer, nil
 }
 
-// lookUp finds the lease of a question's path, if the caller may see it, and shows it to look
-// with the book that it is from.
-func (a *Agent) lookUp(q *question, look func(b *lease.Book, l *lease.Lease)) error {
+// leaseID reads the number of a question's path.
+func leaseID(q *question) (lease.ID, error) {
 	id, err := strconv.ParseInt(q.PathValue("id"), 10, 64)
 	if err != nil || id <= 0 {
-		return invalidf("a lease %.40q: expected its number", q.PathValue("id"))
+		return 0, invalidf("a lease %.40q: expected its number", q.PathValue("id"))
 	}
-	err = refusef(http.StatusNotFound, codeUnknown, "there is no lease %d", id)
+	return lease.ID(id), nil
+}
+
+// owned finds a lease that the caller may see.
+func (c *caller) owned(b *lease.Book, id lease.ID) (lease.Lease, error) {
+	l, ok := b.Lease(id)
+	switch {
+	case !ok:
+		return l, refusef(http.StatusNotFound, codeUnknown, "there is no lease %d", id)
+	case !c.owns(&l):
+		return l, forbiddenf("lease %d belongs to another user", id)
+	}
+	return l, nil
+}
+
+// lookUp finds the lease of a question's path and shows it to look, with the book that it is
+// from.
+func (a *Agent) lookUp(q *question, look func(b *lease.Book, l *lease.Lease)) error {
+	id, err := leaseID(q)
+	if err != nil {
+		return err
+	}
 	a.Ledger.View(func(b *lease.Book) {
-		l, ok := b.Lease(lease.ID(id))
-		switch {
-		case ok && q.who.owns(&l):
+		var l lease.Lease
+		if l, err = q.who.owned(b, id); err == nil {
 			look(b, &l)
-			err = nil
-		case ok:
-			err = forbiddenf("lease %d belongs to another user", id)
 		}
 	})
 	return err
@@ -243,20 +259,27 @@ func (a *Agent) changeLease(q *question, decision func(b *lease.Book, atMS int64
 	if _, err := query(q.Request); err != nil {
 		return nil, err
 	}
-	var id lease.ID
-	if err := a.lookUp(q, func(_ *lease.Book, l *lease.Lease) { id = l.ID }); err != nil {
+	id, err := leaseID(q)
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := q.lasting(decisionTime)
 	defer cancel()
 	var l lease.Lease
 	var position int
-	_, err := a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) {
+	var stranger error
+	_, err = a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) {
+		if _, stranger = q.who.owned(b, id); stranger != nil {
+			return nil, nil // and no error, which would be one of all who share the transaction
+		}
 		events, err := decision(b, atMS, id)
 		l, _ = b.Lease(id)
 		position = inQueue(b, id)
 		return events, err
 	})
+	if stranger != nil {
+		return nil, stranger
+	}
 	if err != nil {
 		e := answerOf(err)
 		e.body.Lease = int64(id)
