@@ -15,7 +15,7 @@ import (
 type fakeAgent struct {
 	probe gpu.Probe
 	name  string // of the probe
-	admin bool
+	user  bool // the one who asks is no admin
 	dress func(*client.State) // makes the state of a reading
 	err   error               // of all that is asked
 	lag   time.Duration       // of the reading it tells
@@ -25,7 +25,7 @@ type fakeAgent struct {
 }
 
 func (f *fakeAgent) About(context.Context) (client.About, error) {
-	return client.About{Version: "v1.2.3", Probe: f.name, Ready: true, You: client.You{UID: 1001, User: "alice", Admin: f.admin}}, f.err
+	return client.About{Version: "v1.2.3", Probe: f.name, Ready: true, You: client.You{UID: 1001, User: "alice", Admin: !f.user}}, f.err
 }
 
 func (f *fakeAgent) State(ctx context.Context) (client.State, error) {

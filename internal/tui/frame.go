@@ -232,7 +232,7 @@ func (m *model) processLines(room int, both bool) []string {
 func (m *model) leaseLines(room int, both bool) []string {
 	lines := []string{m.listHead(focusLeases, both)}
 	if len(m.shownLeases) == 0 {
-		return append(lines, m.line(plain("  no lease"+m.thatMatches(len(m.now.Leases)))))
+		return append(lines, m.line(plain("  none"+m.thatMatches(len(m.now.Leases)))))
 	}
 	return append(lines, m.leases.lines(m.o.Look, m.width, room-1, m.focus == focusLeases, m.shownLeases)...)
 }
@@ -248,7 +248,7 @@ func (m *model) thatMatches(all int) string {
 // listHead names the list below it, and the other one where that is not shown, and says what
 // the filter hides.
 func (m *model) listHead(below focus, both bool) string {
-	processes, leases := span{m.countText("processes", len(m.shown), len(m.all)), term.Bold}, span{m.countText("leases", len(m.shownLeases), len(m.now.Leases)), term.Dim}
+	processes, leases := span{m.countText("processes", len(m.shown), len(m.all)), term.Bold}, span{m.countText(m.leasesName(), len(m.shownLeases), len(m.now.Leases)), term.Dim}
 	if below == focusLeases {
 		processes.style, leases.style = term.Dim, term.Bold
 	}
@@ -265,13 +265,22 @@ func (m *model) listHead(below focus, both bool) string {
 	return m.line(spans...)
 }
 
+// leasesName is what the list of leases is called: to most users the agent tells only their
+// own.
+func (m *model) leasesName() string {
+	if m.now.About != nil && !m.now.About.You.Admin {
+		return "your leases"
+	}
+	return "leases"
+}
+
 // countText counts a list: "processes 2 of 4".
 func (m *model) countText(what string, shown, all int) string {
 	text := fmt.Sprintf("%s %d", what, all)
 	if m.filter != "" {
 		text = fmt.Sprintf("%s %d of %d", what, shown, all)
 	}
-	if what != "leases" {
+	if what == "processes" {
 		return text
 	}
 	waiting := 0

@@ -35,7 +35,7 @@ func Print(w io.Writer, look term.Look, mo Moment) error {
 	case len(m.shownLeases) > 0:
 		printList(&b, look, &m.leases, m.shownLeases)
 	case mo.About != nil:
-		b.WriteString("no lease\n\n")
+		fmt.Fprintf(&b, "%s: none\n\n", m.leasesName())
 	}
 	notes := m.notes()
 	if mo.About == nil && mo.Missing == "" {

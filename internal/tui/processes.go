@@ -105,12 +105,12 @@ func (m *model) allocatorColumns() []column[row] {
 	}
 	amount := func(title string, from int, of func(row) *int64) column[row] {
 		c := amountColumn(title, from, of)
-		c.text = func(r row) string { return orDash(of(r), units.FormatBytes) }
+		c.text = func(r row) string { return r.orDash(of(r), units.FormatBytes) }
 		return c
 	}
 	count := func(title string, from int, get func(*client.Allocator) int64) column[row] {
 		c := amountColumn(title, from, part(get))
-		c.text = func(r row) string { return orDash(part(get)(r), units.FormatCount) }
+		c.text = func(r row) string { return r.orDash(part(get)(r), units.FormatCount) }
 		return c
 	}
 	return []column[row]{
@@ -132,11 +132,14 @@ func (r *row) outside() *int64 {
 
 // orDash is an amount, or a dash where a process told nothing, which is the usual thing of
 // programs that no companion watches.
-func orDash(n *int64, format func(int64) string) string {
-	if n == nil {
-		return "-"
+func (r *row) orDash(n *int64, format func(int64) string) string {
+	switch {
+	case n != nil:
+		return format(*n)
+	case r.hidden:
+		return unknown
 	}
-	return format(*n)
+	return "-"
 }
 
 func (m *model) trendColumn() column[row] {
@@ -164,6 +167,8 @@ func (r *row) leaseText() string {
 		text = strconv.FormatInt(r.lease.ID, 10)
 	}
 	switch {
+	case r.job == nil && r.hidden:
+		return unknown
 	case r.job == nil:
 		return text
 	case r.job.Orphan:
@@ -231,6 +236,8 @@ func (m *model) jobFacts(r row) [][2]string {
 	switch {
 	case a != nil:
 		facts = allocatorFacts(a, r.held)
+	case r.hidden:
+		facts[0][1] = "told to their user and to admins"
 	case m.now.About != nil:
 		facts[0][1] = "unknown: the process does not report; 'ullage run' makes it"
 	}

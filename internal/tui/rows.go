@@ -18,6 +18,7 @@ type row struct {
 	job     *client.Job       // nil: the agent does not know it, or there is none
 	held    *client.JobDevice // of the job on this device; nil likewise
 	lease   *client.Lease     // nil: none
+	hidden  bool              // the agent keeps from this user what it knows of it
 }
 
 // rowKey tells a process on one device, or one instance of it, from all others. A device's
@@ -69,6 +70,7 @@ func (mo *Moment) rows() []row {
 	rows := make([]row, 0, len(mo.Reading.Processes))
 	for _, p := range mo.Reading.Processes {
 		r := row{key: keyOf(p), process: p, device: mo.Reading.Device(p.DeviceUUID), uuid: p.DeviceUUID}
+		r.hidden = mo.hides(p)
 		if in := instanceOf(r.device, p); in != nil && in.UUID != "" {
 			r.uuid = in.UUID
 		}
@@ -78,6 +80,11 @@ func (mo *Moment) rows() []row {
 		rows = append(rows, r)
 	}
 	return append(rows, mo.unseen(parts, leases)...)
+}
+
+// hides tells whether the agent keeps from this user what it knows of a process.
+func (mo *Moment) hides(p gpu.Process) bool {
+	return mo.About != nil && !mo.About.You.Admin && (p.UID == nil || *p.UID != mo.About.You.UID)
 }
 
 func (r *row) join(part jobPart, leases map[int64]*client.Lease) {

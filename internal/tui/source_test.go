@@ -132,6 +132,7 @@ func TestReady(t *testing.T) {
 // TestRelease: a lease is released only after a y, by whom the agent allows it.
 func TestRelease(t *testing.T) {
 	d := driveAgent(t, "h200x2", "h200x2", plainLook, 120, 40)
+	d.agent.user = true
 	d.pass(1)
 	d.keys("tab", "x")
 	d.has("release lease 12 of alice, 90.00 GiB? y / n   (1 of its processes still run)")
@@ -146,7 +147,7 @@ func TestRelease(t *testing.T) {
 	d.has("lease 12 is released, and drains until its memory is free")
 	d.keys("down", "down", "down", "x", "y")
 	d.has("lease 16 is released")
-	d.agent.admin, d.agent.err = true, errGone
+	d.agent.user, d.agent.err = false, errGone
 	d.pass(1)
 	d.agent.err = nil
 	d.pass(1)
@@ -277,4 +278,28 @@ func TestOrphanedReading(t *testing.T) {
 		mo.Leases[0].Shares[0].Device = "GPU-gone"
 	})
 	d.has("GPU-gone", "H200 cordoned absent", "! more of it is leased than there is now: 104.00 GiB of 139.00 GiB", "not looked at since the agent began")
+}
+
+// TestHidden: what the agent keeps from a user is unknown, and not nothing.
+func TestHidden(t *testing.T) {
+	d := driveAgent(t, "h200x2", "h200x2", plainLook, 120, 40)
+	d.agent.user = true
+	d.agent.dress = func(s *client.State) {
+		dressH200x2(s)
+		s.Leases, s.Jobs = s.Leases[:1], s.Jobs[:1] // alice's
+	}
+	d.pass(1)
+	d.has("your leases 1", "some of 104.00 GiB")
+	d.keys("/", "carol", "enter")
+	d.has("96.00 GiB    unknown   unknown                 ▄  unknown")
+	d.keys("enter")
+	d.has("of it PyTorch's told to their user and to admins")
+	d.keys("esc", "esc", "/", "alice", "enter")
+	d.has("48.00 GiB")
+	d.change(func(mo *Moment) { mo.Leases = nil })
+	d.keys("esc")
+	var b strings.Builder
+	if err := Print(&b, plainLook, d.m.now); err != nil || !strings.Contains(b.String(), "your leases: none\n") {
+		t.Errorf("%v\n%s", err, &b)
+	}
 }
