@@ -48,7 +48,7 @@ func prometheusOf(t *testing.T, target string) server {
 	}
 	command := exec.CommandContext(t.Context(), filepath.Join(folder, "prometheus"), "--config.file="+config,
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0", "--log.level=info")
-	return server{"http://" + start(t, command, regexp.MustCompile(`msg="Listening on" address=(\S+)`))}
+	return server{"http://" + start(t, command, regexp.MustCompile(`msg="Listening on".* address=(\S+)`))}
 }
 
 // start starts a program, and returns what its log says of where it listens.
