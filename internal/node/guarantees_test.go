@@ -43,6 +43,24 @@ func TestS1ForeignCounts(t *testing.T) {
 	}
 }
 
+// TestS1OneReading: what one reading shows of several devices counts at once. A lease of two
+// that needs what one gave back does not start on what the other had before.
+func TestS1OneReading(t *testing.T) {
+	for _, full := range []string{gpuA, gpuB} {
+		r := newRig(t, nil)
+		one, two := r.user(), r.user()
+		r.put(one, full, 30*gib)
+		r.rounds(2)
+		id := r.ask(lease.Request{MemoryBytes: 60 * gib, Devices: 2, Detached: true})
+		other := map[string]string{gpuA: gpuB, gpuB: gpuA}[full]
+		r.Kill(one)
+		r.off(one)
+		r.put(two, other, 30*gib)
+		r.round()
+		r.wantState(id, lease.Queued, "")
+	}
+}
+
 // TestS3HolderLives: a lease without an end is its holder's for as long as it lives, however
 // long and through restarts, and not longer.
 func TestS3HolderLives(t *testing.T) {
@@ -246,40 +264,47 @@ func TestS6Restart(t *testing.T) {
 	r.wantState(waiting, lease.Granted, "") // 20 and 3 of 80 are taken
 }
 
-// birth is a machine on which a holder has a child and ends while somebody looks at all
-// processes, when its own turn has passed.
+// birth is a machine on which something happens while somebody looks at all processes:
+// before what is looked at first, and after.
 type birth struct {
 	*holdertest.Machine
-	during func()
+	before, after func()
 }
 
 func (b *birth) Scan() (holder.Changes, error) {
+	b.before()
 	ch, err := b.Machine.Scan()
-	if b.during != nil {
-		b.during()
-		b.during = nil
-	}
+	b.after()
+	b.before, b.after = func() {}, func() {}
 	return ch, err
 }
 
-// TestS6BornDuringALook: a lease whose holder had a child and ended within one look at the
-// machine's processes is the child's.
+// TestS6BornDuringALook: a lease whose last process had a child and ended within one look at
+// the machine's processes is the child's, also when that is an agent's first look.
 func TestS6BornDuringALook(t *testing.T) {
-	r := newRig(t, nil)
-	me := r.user()
-	r.round()
-	id := r.held(me, gpuA, gib)
-	r.round()
-	var child holder.ID
-	r.Agent.Processes = &birth{r.Machine, func() {
-		child = r.Begin(me, 1001, holder.Mark{Lease: int64(id), Epoch: r.lease(id).Epoch})
-		r.Kill(me)
-	}}
-	r.rounds(5)
-	r.wantState(id, lease.Granted, "")
-	r.Kill(child)
-	r.rounds(1)
-	r.wantState(id, lease.Ended, lease.Exited)
+	for name, first := range map[string]bool{"first": true, "later": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			me := r.user()
+			r.round()
+			id := r.held(me, gpuA, gib)
+			mark := holder.Mark{Lease: int64(id), Epoch: r.lease(id).Epoch}
+			last := r.Begin(me, 1001, mark)
+			r.round()
+			r.Kill(me)
+			r.round()
+			if first {
+				r.restart(nil)
+			}
+			var child holder.ID
+			r.Agent.Processes = &birth{r.Machine, func() { r.Kill(last) }, func() { child = r.Begin(last, 1001, mark) }}
+			r.rounds(5)
+			r.wantState(id, lease.Granted, "")
+			r.Kill(child)
+			r.round()
+			r.wantState(id, lease.Ended, lease.Exited)
+		})
+	}
 }
 
 // TestS7Boot: in another boot no process of before lives, so leases that were bound to one
