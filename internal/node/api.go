@@ -3,8 +3,10 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -73,7 +75,7 @@ type answerer func(w http.ResponseWriter, r *http.Request) error
 func (a *Agent) counted(route string, next answerer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		if err := next(seen, r); err != nil {
+		if err := recovered(next, seen, r); err != nil {
 			e := answerOf(err)
 			if e.cause != nil {
 				a.Log.Error("a question was not answered", "method", r.Method, "path", r.URL.Path, "status", e.status, "error", e.cause)
@@ -82,6 +84,17 @@ func (a *Agent) counted(route string, next answerer) http.Handler {
 		}
 		a.Counters.Request(route, r.Method, seen.status)
 	})
+}
+
+// recovered answers by next. A fault of the agent that ends one answer must not end the watching
+// of all leases.
+func recovered(next answerer, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
+		}
+	}()
+	return next(w, r)
 }
 
 // statusWriter remembers the status.

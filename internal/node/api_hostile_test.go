@@ -81,6 +81,66 @@ func TestLies(t *testing.T) {
 	}
 }
 
+// TestMalformedHTTP: what is no HTTP, or none that is spoken here, is refused with a word of why,
+// and the connection is closed.
+func TestMalformedHTTP(t *testing.T) {
+	w := newWorld(t, nil)
+	for name, sent := range map[string]string{
+		"garbage":             "\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+		"no version":          "GET /v1/agent\r\n\r\n",
+		"another version":     "GET /v1/agent HTTP/9.9\r\nHost: agent\r\n\r\n",
+		"HTTP/2":              "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"no host":             "GET /v1/agent HTTP/1.1\r\n\r\n",
+		"two hosts":           "GET /v1/agent HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+		"a negative length":   "POST /v1/leases HTTP/1.1\r\nHost: agent\r\nContent-Length: -1\r\n\r\n",
+		"two lengths":         "POST /v1/leases HTTP/1.1\r\nHost: agent\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+		"an unknown coding":   "POST /v1/leases HTTP/1.1\r\nHost: agent\r\nTransfer-Encoding: gzip\r\n\r\n{}",
+		"a broken chunk":      "POST /v1/leases HTTP/1.1\r\nHost: agent\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+		"a header too long":   "GET /v1/agent HTTP/1.1\r\nHost: agent\r\nX: " + strings.Repeat("x", 2*maxHeader) + "\r\n\r\n",
+		"a path of no form":   "GET v1/agent HTTP/1.1\r\nHost: agent\r\n\r\n",
+		"a path with a space": "GET /v1/a gent HTTP/1.1\r\nHost: agent\r\n\r\n",
+		"an escape of none":   "GET /v1/%zz HTTP/1.1\r\nHost: agent\r\n\r\n",
+		"an empty method":     " /v1/agent HTTP/1.1\r\nHost: agent\r\n\r\n",
+		"a star":              "GET * HTTP/1.1\r\nHost: agent\r\n\r\n",
+		"a tunnel":            "CONNECT agent:1 HTTP/1.1\r\nHost: agent\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := w.as(annUID).dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			go func() {
+				_, _ = c.Write([]byte(sent)) // the agent may hang up before it has read all
+				_ = c.CloseWrite()
+			}()
+			r := bufio.NewReader(c)
+			answer, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(answer.Body)
+			if answer.StatusCode < 400 || answer.StatusCode == 500 || len(text) == 0 || err != nil {
+				t.Errorf("%s: %s, %v", answer.Status, text, err)
+			}
+			if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+				t.Errorf("after the answer: %q, %v", rest, err)
+			}
+		})
+	}
+	until(t, "all connections are gone", func() bool { return w.connections() == 0 })
+}
+
+// TestPanic: a fault of one answer is one answer's.
+func TestPanic(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Names = broken{} })
+	w.as(annUID).refused("GET", "/v1/agent", nil, 500, "internal")
+	w.as(annUID).ask("GET", "/healthz", nil, 200, nil)
+}
+
+// broken has a fault.
+type broken struct{ Names }
+
 // TestFlood: a user who opens more connections than one may is told so, then turned away, and
 // nobody else feels it.
 func TestFlood(t *testing.T) {

@@ -49,7 +49,10 @@ func placedBy(b *lease.Book, events []lease.Event) map[lease.ID]lease.Lease {
 func (a *Agent) log(ctx context.Context, events []lease.Event) {
 	for i := range events {
 		e := &events[i]
-		attrs := []slog.Attr{slog.Int64("seq", e.Seq), slog.String("actor", e.Actor), slog.Int64("lease", int64(e.Lease()))}
+		attrs := []slog.Attr{slog.Int64("seq", e.Seq), slog.String("actor", e.Actor)}
+		if id := e.Lease(); id != 0 {
+			attrs = append(attrs, slog.Int64("lease", int64(id)))
+		}
 		level := slog.LevelInfo
 		switch body := e.Body.(type) {
 		case *lease.ForeignSeen, *lease.DevicesSet:
