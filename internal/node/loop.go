@@ -103,6 +103,7 @@ type round struct {
 	places  []place
 	use     map[string]use
 	foreign map[string]int64
+	passing bool       // memory of some place may be on its way back
 	stop    []lease.ID // for using more than they have
 	clear   []lease.ID // are empty, and off the devices by this reading
 	problem string
@@ -273,9 +274,11 @@ func (l *loop) tellTrouble(problem string) {
 	l.trouble = problem
 }
 
-// soon tells whether a lease has just been left by all its processes, so that the driver is
-// about to give its memory back.
+// soon tells whether the driver is about to give memory back that somebody waits for: a lease
+// has just been left by all its processes, or one that was never seen alive has left a place.
 func (l *loop) soon(r *round) bool {
 	const while = 10_000 // ms; memory that takes longer is not given back so soon
-	return slices.ContainsFunc(l.draining(), func(d lease.Lease) bool { return r.empty[d.ID] && r.atMS-d.DrainingMS < while })
+	waited := false
+	l.Ledger.View(func(b *lease.Book) { waited = len(b.Waiting()) > 0 })
+	return r.passing && waited || slices.ContainsFunc(l.draining(), func(d lease.Lease) bool { return r.empty[d.ID] && r.atMS-d.DrainingMS < while })
 }

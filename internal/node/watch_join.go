@@ -31,7 +31,9 @@ func (l *loop) join(r *round) {
 		l.goodMS[p.UUID] = r.atMS
 		u := useOf(p, r.shares[p.UUID], l.leasesOf)
 		r.use[p.UUID] = u
-		r.foreign[p.UUID] = l.peaks.foreign(p.UUID, &u, r.shares[p.UUID], r.atMS, s.ForeignWindow, l.passing(r, p))
+		passing := l.passing(r, p)
+		r.passing = r.passing || passing
+		r.foreign[p.UUID] = l.peaks.foreign(p.UUID, &u, r.shares[p.UUID], r.atMS, s.ForeignWindow, passing)
 	}
 	l.dropFormer(r)
 }
