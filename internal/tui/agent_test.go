@@ -14,8 +14,8 @@ import (
 // fakeAgent is an agent of a machine that does not exist.
 type fakeAgent struct {
 	probe gpu.Probe
-	name  string // of the probe
-	user  bool // the one who asks is no admin
+	name  string              // of the probe
+	user  bool                // the one who asks is no admin
 	dress func(*client.State) // makes the state of a reading
 	err   error               // of all that is asked
 	lag   time.Duration       // of the reading it tells

@@ -38,7 +38,7 @@ func (m *model) detail(facts [][2]string, key rowKey, top int64, room int) []str
 		top = max(top, s.used) // a lease whose processes use more than it holds
 	}
 	lines = append(lines, "")
-	for i, text := range plot(m.o.Look, shown, top, width, height) {
+	for i, columns := range plot(m.o.Look, shown, top, width, height) {
 		label := ""
 		switch i {
 		case 0:
@@ -46,9 +46,9 @@ func (m *model) detail(facts [][2]string, key rowKey, top int64, room int) []str
 		case height - 1:
 			label = "0"
 		}
-		lines = append(lines, m.line(plain(fmt.Sprintf("%*s |", margin-2, label)), span{text, term.Green}))
+		lines = append(lines, m.line(append([]span{plain(fmt.Sprintf("%*s |", margin-2, label))}, columns...)...))
 	}
-	caption := fmt.Sprintf("%*s  the last %s", margin-2, "", units.FormatDuration(age(shown)))
+	caption := fmt.Sprintf("%*s  the last %s", margin-2, "", spanText(age(shown)))
 	if last := shown[len(shown)-1]; last.reserved > 0 {
 		caption += fmt.Sprintf("   %s allocated   %s reserved   %s other use", partAllocated.glyphFor(m.o.Look), partReserved.glyphFor(m.o.Look), partRest.glyphFor(m.o.Look))
 	}

@@ -123,16 +123,20 @@ func spark(look term.Look, samples []sample, width int) string {
 // plot draws what was used from zero to top as columns, the newest at the right, height
 // lines high. Where PyTorch told of its part, a column shows it: allocated below, then
 // what is reserved, then the rest.
-func plot(look term.Look, samples []sample, top int64, width, height int) []string {
+func plot(look term.Look, samples []sample, top int64, width, height int) [][]span {
 	samples = samples[max(0, len(samples)-width):]
-	lines := make([]string, height)
+	lines := make([][]span, height)
 	for i := range lines {
-		var b strings.Builder
-		b.WriteString(strings.Repeat(" ", width-len(samples)))
+		line := []span{plain(strings.Repeat(" ", width-len(samples)))}
 		for _, s := range samples {
-			b.WriteString(plotCell(look, s, top, height, height-1-i))
+			cell := plotCell(look, s, top, height, height-1-i)
+			if last := &line[len(line)-1]; last.style == cell.style {
+				last.text += cell.text
+				continue
+			}
+			line = append(line, cell)
 		}
-		lines[i] = b.String()
+		lines[i] = line
 	}
 	return lines
 }
@@ -140,23 +144,23 @@ func plot(look term.Look, samples []sample, top int64, width, height int) []stri
 // plotCell is one cell of a plot, the one of index 0 at the bottom. A column of one part
 // ends within a cell, in eighths; of one with several parts each cell is of the part that
 // is at its middle.
-func plotCell(look term.Look, s sample, top int64, height, index int) string {
+func plotCell(look term.Look, s sample, top int64, height, index int) span {
 	if top <= 0 {
-		return " "
+		return plain(" ")
 	}
 	reach := func(bytes int64) float64 { return float64(bytes)/float64(top)*float64(height) - float64(index) }
 	if s.reserved == 0 {
 		glyphs := levelsOf(look)
-		return string(glyphs[int(min(max(reach(s.used), 0), 1)*float64(len(glyphs)-1)+0.5)])
+		return span{string(glyphs[int(min(max(reach(s.used), 0), 1)*float64(len(glyphs)-1)+0.5)]), term.Green}
 	}
 	const middle = 0.5
-	switch {
-	case reach(s.allocated) >= middle:
-		return partAllocated.glyphFor(look)
-	case reach(s.reserved) >= middle:
-		return partReserved.glyphFor(look)
-	case reach(s.used) >= middle:
-		return partRest.glyphFor(look)
+	for _, layer := range []struct {
+		bytes int64
+		part  part
+	}{{s.allocated, partAllocated}, {s.reserved, partReserved}, {s.used, partRest}} {
+		if reach(layer.bytes) >= middle {
+			return span{layer.part.glyphFor(look), layer.part.style}
+		}
 	}
-	return " "
+	return plain(" ")
 }

@@ -100,7 +100,14 @@ func TestPlot(t *testing.T) {
 		{plainLook, torch, []string{"   ▒  ", "   ▓  ", "   ▓█ ", "   ██ "}},
 		{term.Look{}, torch, []string{"   +  ", "   =  ", "   =# ", "   ## "}},
 	} {
-		got := plot(tt.look, tt.samples, 100, 6, len(tt.want))
+		var got []string
+		for _, line := range plot(tt.look, tt.samples, 100, 6, len(tt.want)) {
+			text := ""
+			for _, s := range line {
+				text += s.text
+			}
+			got = append(got, text)
+		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("plot (-want +got):\n%s", diff)
 		}

@@ -88,7 +88,10 @@ func (h histories) growthText(key rowKey) string {
 	if len(h[key]) < 2 {
 		return ""
 	}
-	return ", " + units.FormatBytesDelta(h.growth(key)) + " in " + units.FormatDuration(age(h[key]))
+	if h.growth(key) == 0 {
+		return ", the same as " + spanText(age(h[key])) + " ago"
+	}
+	return ", " + units.FormatBytesDelta(h.growth(key)) + " in " + spanText(age(h[key]))
 }
 
 // age is how long ago the first of some samples was.

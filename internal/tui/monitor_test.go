@@ -55,6 +55,7 @@ func TestFrames(t *testing.T) {
 		{"agent_40x10", "h200x2", "h200x2", plainLook, 40, 10, nil},
 		{"agent_process_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"down", "enter"}},
 		{"agent_process_120x40", "h200x2", "h200x2", plainLook, 120, 40, []string{"down", "enter"}},
+		{"agent_process_120x40_color", "h200x2", "h200x2", color, 120, 40, []string{"down", "enter"}},
 		{"agent_leases_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"tab"}},
 		{"agent_leases_120x40", "h200x2", "h200x2", plainLook, 120, 40, []string{"tab"}},
 		{"agent_lease_80x24", "h200x2", "h200x2", plainLook, 80, 24, []string{"tab", "enter"}},

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +47,21 @@ func (m *model) processColumns() []column[row] {
 	}
 	return append(columns,
 		textColumn("WHERE", where, func(r row) string { return r.process.Place.String() }),
-		textColumn("COMMAND", 0, func(r row) string { return commandText(r.process) }))
+		textColumn("COMMAND", 0, m.shownCommand))
+}
+
+// shownCommand is a command for a list: on a screen without the folder of its program, which
+// would take the room of what tells.
+func (m *model) shownCommand(r row) string {
+	command := commandText(r.process)
+	if m.history == nil || !strings.HasPrefix(command, "/") {
+		return command
+	}
+	program, arguments, more := strings.Cut(command, " ")
+	if more {
+		arguments = " " + arguments
+	}
+	return path.Base(program) + arguments
 }
 
 func textColumn(title string, from int, text func(row) string) column[row] {
@@ -219,7 +234,11 @@ func (m *model) processDetail(r row, room int) []string {
 	}
 	facts = append(facts, m.jobFacts(r)...)
 	facts = append(facts, [2]string{"where", placeText(p)}, [2]string{"command", commandText(p)})
-	return m.detail(facts, r.key, top(r.device), room)
+	whole := top(r.device)
+	if r.lease != nil && r.share() != nil {
+		whole = r.share().Bytes
+	}
+	return m.detail(facts, r.key, whole, room)
 }
 
 func top(d *gpu.Device) int64 {
