@@ -227,6 +227,22 @@ class Reports(unittest.TestCase):
         out = self.run_program("torch.cuda.alloc(GIB); time.sleep(0.1); print(limit() >> 20)")
         self.assertEqual(out.split(), [str((8 << 10) - 600)])
 
+    def test_the_error_that_ends_a_program_is_told(self) -> None:
+        """It comes after the last report of those that come by the clock."""
+        first = os.path.join(self.folder, "first")
+
+        def answer(n: int, report: dict[str, Any]) -> dict[str, Any]:
+            open(first, "w").close()
+            return advice(None, period_ms=60_000)
+
+        agent = self.agent(answer)
+        self.run_program(f"""
+            torch.cuda.alloc(GIB)
+            wait(lambda: os.path.exists({first!r}))
+            assert fails(8 * GIB)
+        """)
+        self.assertEqual([r["devices"][0]["ooms"] for r in agent.reports], [0, 1])
+
     def test_without_cuda_there_is_no_report(self) -> None:
         agent = self.agent(lambda n, r: advice(None))
         self.run_program("import threading; print(threading.active_count())")

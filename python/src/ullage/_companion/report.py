@@ -18,7 +18,7 @@ from .limits import Limits
 HURRY_SECONDS = 0.01  # between two looks whether the initialisation of CUDA, which all this begins within, is over
 MIN_PERIOD_SECONDS, MAX_PERIOD_SECONDS = 0.05, 60.0  # that an agent may ask for
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 60.0
-END_SECONDS = 0.5  # that the end of a process waits for the thread at most
+END_SECONDS = 0.5  # that the end of a process waits for its last report, and as long again for one that hangs to be given up
 
 # Name in a report: key of torch.cuda.memory_stats().
 FIELDS: Mapping[str, str] = {
@@ -51,9 +51,11 @@ class Reporter:
 
     def end(self) -> None:
         self._stop.set()
-        self._agent.stop()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(END_SECONDS)
+        if self._thread is None or self._thread is threading.current_thread():
+            return
+        self._thread.join(END_SECONDS)
+        self._agent.stop()  # it waits for an agent that does not answer
+        self._thread.join(END_SECONDS)
 
     def forget(self) -> None:
         """Drops what a forked child has of its parent: the connection is the parent's."""
@@ -72,6 +74,15 @@ class Reporter:
                     return
                 self._meeting.problem(f"reports to the agent have ended: {type(e).__name__}: {e}")
                 return
+        if os.getpid() == pid and self._retry == FIRST_RETRY_SECONDS:
+            self._last_word()
+
+    def _last_word(self) -> None:
+        """A report at the end of the process, to an agent that has answered the last one: the error that ends a program comes after it."""
+        try:
+            self._turn()
+        except Exception:
+            pass
 
     def _turn(self) -> float:
         """One report; returns how long to wait for the next, in seconds."""
