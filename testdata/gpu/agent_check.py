@@ -122,11 +122,11 @@ class Agent:
     def program(self, command, *args, lease=None, **options):
         """Starts one of the programs below under a lease: with the companion by run, or without by lease request."""
         name = options.pop("name")
-        flags = [f"--{k}={v}" for k, v in options.items()]
         if command == "run":
-            head = ["run", "--history", "0", "--out", os.path.join(self.dir, "out"), "--socket", self.socket, "--lease", lease]
+            head = ["run", "--history", options.pop("history", "0"), "--out", os.path.join(self.dir, "out"), "--socket", self.socket, "--lease", lease]
         else:
             head = ["lease", "request", "--socket", self.socket, "--memory", lease]
+        flags = [f"--{k}={v}" for k, v in options.items()]
         script = os.path.join(self.dir, name + ".py")  # whose name becomes the lease's
         os.symlink(os.path.realpath(__file__), script)
         out = open(os.path.join(self.dir, name + ".out"), "w")
@@ -243,7 +243,7 @@ def caught(agent, nvml, uuid):
 def limit(agent, nvml, uuids):
     """A job that allocates until PyTorch refuses, and two processes that do so under one lease."""
     for name, processes in ("fills", 1), ("fills-both", 2):
-        job = agent.program("run", "fill", name, processes, lease="12GiB", name=name, gpu=uuids[0])
+        job = agent.program("run", "fill", name, processes, lease="12GiB", name=name, gpu=uuids[0], history="20000")
         own = [agent.said(f"{name}-{i}") for i in range(processes)]
         time.sleep(2.5)
         driver = nvml.processes(uuids[0])
@@ -252,15 +252,16 @@ def limit(agent, nvml, uuids):
         peak = max(p["most"] for p in own) if processes == 1 else used
         share = agent.leases()[name]["shares"][0]
         print(f"  {name}: of 12,288.0 MiB, NVML {mib(used)}, at most {mib(peak)}; reserved " + " and ".join(mib(p["reserved"]) for p in own)
-              + f"; limit " + " and ".join(mib(p["limit"]) for p in own) + f"; refused: {own[0]['error'][:60]}…")
+              + "; limit " + " and ".join(mib(p["limit"]) for p in own) + f"; refused: {own[0]['error'][:60]}…")
         check(f"{name}: memory by the driver stays within the lease", 0 < used <= share["bytes"] and peak <= share["bytes"] and used == share["used_bytes"])
         check(f"{name}: most of it can be used", used > 0.93 * share["bytes"])
         agent.tell(name + "-end")
         job.wait(60)
         with open(os.path.join(agent.dir, name + ".out")) as f:
             text = " ".join(f.read().split())
-        found = re.search(r"[^.]*\blease\b[^.]*\.", text)
-        print(f"  {name}: told:{(found.group(0) if found else ' nothing of a lease')[:200]}")
+        found = re.search(r"within the [0-9.]+ .iB that its lease of [0-9.]+ .iB left it", text)
+        print(f"  {name}: explained: {found.group(0) if found else '-'}")
+        check(f"{name}: the report says that the lease was the limit", bool(found))
 
 
 def handovers(agent, nvml, uuids):
