@@ -7,6 +7,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -41,6 +42,8 @@ var crashes = flag.Int("crashes", 200, "crashes of TestS2Crashes")
 const (
 	envDir   = "ULLAGE_TEST_AGENT"
 	envPoint = "ULLAGE_TEST_POINT"
+	// envInterval is the time between its readings.
+	envInterval = "ULLAGE_TEST_INTERVAL"
 )
 
 func TestMain(m *testing.M) {
@@ -77,7 +80,10 @@ func crashing(dir string) error {
 		return err
 	}
 	s := settings.Default()
-	s.Interval, s.RestartGrace, s.Watch.Grace = 50*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond
+	if s.Interval, err = time.ParseDuration(cmp.Or(os.Getenv(envInterval), "50ms")); err != nil {
+		return err
+	}
+	s.RestartGrace, s.Watch.Grace = 200*time.Millisecond, 200*time.Millisecond
 	s.Metrics, s.Socket = "", filepath.Join(dir, "agent.sock")
 	a, err := New(Options{
 		Boot: boot, UID: os.Getuid(), Settings: s, Ledger: l, Probe: &mortalProbe{probe, die}, Clock: holder.NewClock(machine.Clock),
@@ -439,7 +445,7 @@ func TestS2Crashes(t *testing.T) {
 			c.check(dir)
 		}
 	}
-	last := c.begin(dir, "")
+	last := c.begin(t, dir, "")
 	enough()
 	clients.Wait()
 	c.settle()
@@ -454,17 +460,17 @@ func TestS2Crashes(t *testing.T) {
 }
 
 // begin starts an agent.
-func (c *crowd) begin(dir, point string) *exec.Cmd {
+func (c *crowd) begin(t testing.TB, dir, point string) *exec.Cmd {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer log.Close()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envDir+"="+dir, envPoint+"="+point)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return cmd
 }
@@ -475,7 +481,7 @@ func (c *crowd) life(dir string, random *rand.Rand, named bool) {
 	if named {
 		point, most = fmt.Sprintf("%s %d", points[random.IntN(len(points))], 1+random.IntN(4)), 400
 	}
-	cmd := c.begin(dir, point)
+	cmd := c.begin(c.t, dir, point)
 	timer := time.AfterFunc(time.Duration(most)*time.Millisecond, func() { _ = cmd.Process.Kill() })
 	err := cmd.Wait()
 	timer.Stop()
