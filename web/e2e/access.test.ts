@@ -1,5 +1,6 @@
 // axe-core finds nothing to object to, in both themes; the page fits small and large windows.
 
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { views } from "../src/state/hash.ts";
 import { open, recording, type Server, serve, useBrowser, violations } from "./world.ts";
@@ -72,4 +73,50 @@ test.each([
     expect(main.height, `${view} has room`).toBeGreaterThan(height / 3);
     await page.context().close();
   }
+});
+
+/** What is 1280 × 800 to a reader who zooms to 200 %. */
+const zoomed = { viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 };
+
+test.each([
+  ["400 pixels wide, with details", { viewport: { width: 400, height: 800 } }, "i"],
+  ["at 200 %", zoomed, ""],
+])("the height of the timeline is told %s", async (_, options, key) => {
+  const page = await open(server, "v=timeline", options);
+  if (key) await page.keyboard.press(key);
+  await page.locator('.stage canvas[data-settled="true"]').waitFor();
+  expect((await page.locator(".stage").boundingBox())!.height).toBeGreaterThan(180);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Shift+E")]);
+  const texts = readFileSync(await file.path(), "utf8").matchAll(/<text[^>]*>(0|[\d.]+ [KMGT]?i?B)<\/text>/g);
+  expect([...texts].length).toBeGreaterThanOrEqual(2);
+});
+
+test("at 200 % all of the page can be scrolled to", async () => {
+  const page = await open(server, "v=timeline", zoomed);
+  const { scrolled, height, shown } = await page.evaluate(() => {
+    document.body.scrollTo(0, 1e6);
+    document.documentElement.scrollTo(0, 1e6);
+    const { bottom } = document.querySelector(".stage")!.getBoundingClientRect();
+    const { top } = document.querySelector(".readout")!.getBoundingClientRect();
+    return { scrolled: bottom, height: innerHeight, shown: top };
+  });
+  expect(shown).toBeLessThan(height);
+  expect(scrolled).toBeLessThanOrEqual(shown + 1);
+});
+
+test.each([
+  [1280, 800],
+  [400, 800],
+])("the settings of Tune are whole at %d × %d, with details", async (width, height) => {
+  const page = await open(server, "v=tune", { viewport: { width, height } });
+  const settings = page.getByRole("region", { name: "Settings" });
+  await settings.locator("tbody tr").first().waitFor({ timeout: 60_000 });
+  const last = settings.locator("tbody tr").first().getByRole("button");
+  await last.scrollIntoViewIfNeeded();
+  const [button, box] = [(await last.boundingBox())!, (await settings.boundingBox())!];
+  expect(button.x + button.width).toBeLessThanOrEqual(box.x + box.width);
+  if (width === 1280)
+    expect(await settings.evaluate((each) => each.scrollWidth - each.clientWidth)).toBeLessThanOrEqual(0);
+  const legend = (await page.locator(".chart + .legend").boundingBox())!;
+  expect(legend.y + legend.height).toBeLessThanOrEqual(box.y);
 });

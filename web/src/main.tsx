@@ -12,6 +12,7 @@ import "./views/flame/flame.css";
 import "./views/tables/tables.css";
 import "./views/findings/findings.css";
 import "./views/compare/compare.css";
+import "./views/tune/tune.css";
 import "./shell/small.css";
 import { start } from "./shell/start.tsx";
 

@@ -14,6 +14,10 @@ describe("ticks of bytes are binary", () => {
     [{ from: 4 * GiB, to: 5 * GiB }, 180, ["4.00 GiB", "4.25 GiB", "4.50 GiB", "4.75 GiB", "5.00 GiB"]],
     [{ from: GiB, to: GiB + 256 * MiB }, 180, ["1024 MiB", "1088 MiB", "1152 MiB", "1216 MiB", "1280 MiB"]],
     [{ from: 0, to: 100 }, 120, ["0", "64 B"]],
+    [{ from: 0, to: 17 * GiB }, 35, ["0", "16 GiB"]],
+    [{ from: 0, to: 31 * GiB }, 35, ["0", "16 GiB"]],
+    [{ from: 10.2 * GiB, to: 10.9 * GiB }, 60, ["10.50 GiB", "10.75 GiB"]],
+    [{ from: 0, to: 31 * GiB }, 20, ["0"]],
   ])("%j over %d pixels", (span, px, want) => expect(labels(byteTicks(span, px))).toEqual(want));
 
   test("labels are never closer than 40 pixels, and no two are the same", () => {

@@ -47,9 +47,13 @@ export function clockStep(atLeast: number): number {
   return CLOCK_US.find((step) => step >= atLeast) ?? decimalStep(atLeast / 86400e6) * 86400e6;
 }
 
-/** Ticks of an axis of bytes. */
+/** Below this an axis has no room for two labels. */
+const TWO_LABELS_PX = 28;
+
+/** Ticks of an axis of bytes; two at least where they have room, for one alone tells no scale. */
 export function byteTicks(span: Span, px: number): Tick[] {
-  const step = stepFor(span, px, 40, byteStep);
+  let step = stepFor(span, px, 40, byteStep);
+  while (px >= TWO_LABELS_PX && step > 1 && multiples(span, step).length < 2) step /= 2;
   return multiples(span, step).map((value) => ({ value, label: shortBytes(value, step) }));
 }
 

@@ -61,25 +61,30 @@ export function Chart(props: ChartProps) {
   const svg = () => standaloneSVG(ref.current?.querySelector("svg") as SVGSVGElement, app.theme.peek());
   usePicture({ name, png: () => pngOfSVG(svg()), svg });
   return (
-    <div
-      ref={ref}
-      class="chart"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: its cursor is moved by arrows
-      tabIndex={0}
-      role="application"
-      aria-roledescription="chart"
-      aria-label={label}
-      onMouseMove={(event) => {
-        const left = event.currentTarget.getBoundingClientRect().left;
-        setCursor(frame.valueX(event.clientX - left));
-      }}
-      onMouseLeave={() => setCursor(null)}
-    >
-      {size.width > 0 && (
-        <Drawing {...{ frame, lines, levels, cursor }} ticks={props.ticks({ from, to }, frame.innerWidth)} />
-      )}
+    <>
+      <div
+        ref={ref}
+        class="chart"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: its cursor is moved by arrows
+        tabIndex={0}
+        role="application"
+        aria-roledescription="chart"
+        aria-label={label}
+        onMouseMove={(event) => {
+          const left = event.currentTarget.getBoundingClientRect().left;
+          setCursor(frame.valueX(event.clientX - left));
+        }}
+        onMouseLeave={() => setCursor(null)}
+      >
+        {size.width > 0 && (
+          <Drawing
+            {...{ frame, lines, levels, cursor }}
+            ticks={props.ticks({ from, to }, frame.innerWidth)}
+          />
+        )}
+      </div>
       <ChartLegend lines={lines} at={cursor} where={cursor === null ? "" : props.xText(cursor)} />
-    </div>
+    </>
   );
 }
 

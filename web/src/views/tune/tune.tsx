@@ -1,5 +1,6 @@
 // Tune view: reserved memory under other allocator settings, over the same events.
 
+import { Fragment } from "preact";
 import { eventTicks } from "../../draw/axis.ts";
 import { lastAtMost } from "../../draw/clock.ts";
 import { Chart, type Level, type Line } from "../../paint/chart.tsx";
@@ -75,7 +76,7 @@ function SettingTable({ rows }: { rows: readonly TuneRow[] }) {
   const recorded = rows.find((row) => row.recorded);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="padded" tabIndex={0} aria-label="Settings">
+    <section class="padded settings" tabIndex={0} aria-label="Settings">
       <h2>Settings</h2>
       <table class="list">
         <thead>
@@ -119,14 +120,26 @@ function spreadWords({ exact, low_bytes, high_bytes }: TuneRow): string {
   return low === high ? `${low}, in other steps` : `${low} to ${high}`;
 }
 
+/** Settings that may break behind their commas, which have no spaces. */
+function breakable(settings: string) {
+  return settings.split(/(?<=,)/).map((setting) => (
+    <Fragment key={setting}>
+      {setting}
+      <wbr />
+    </Fragment>
+  ));
+}
+
 function SettingRow({ row, base }: { row: TuneRow; base: number | null }) {
   const app = useApp();
   const variable = `PYTORCH_CUDA_ALLOC_CONF=${row.conf}`;
   return (
     <tr>
-      <td>
-        {row.label}
-        {row.conf !== "" && !row.label.includes(row.conf) && <div class="mono quiet">{row.conf}</div>}
+      <td class="setting">
+        {breakable(row.label)}
+        {row.conf !== "" && !row.label.includes(row.conf) && (
+          <div class="mono quiet">{breakable(row.conf)}</div>
+        )}
       </td>
       <td class="number">{formatBytes(row.peak_reserved_bytes)}</td>
       <td class="number">
@@ -136,7 +149,7 @@ function SettingRow({ row, base }: { row: TuneRow; base: number | null }) {
         {row.smallest_limit_bytes === null ? "–" : formatBytes(row.smallest_limit_bytes)}
       </td>
       <td>{row.runs_out === null ? <span class="quiet">never</span> : <EventLink event={row.runs_out} />}</td>
-      <td>{spreadWords(row)}</td>
+      <td class="sure">{spreadWords(row)}</td>
       <td>
         {row.conf !== "" && (
           <Button
