@@ -61,10 +61,7 @@ func (h histories) keep(at time.Time, now map[rowKey]sample) {
 	for key, s := range now {
 		s.at = at
 		all := append(h[key], s)
-		if len(all) > keptSamples {
-			all = append(all[:0], all[len(all)-keptSamples:]...)
-		}
-		h[key] = all
+		h[key] = all[max(0, len(all)-keptSamples):] // append copies what is left, once in a while
 	}
 }
 

@@ -151,14 +151,14 @@ func (r *row) user() string {
 
 // matches tells whether a text is in what the list shows of a process.
 func (r *row) matches(filter string) bool {
-	return contains(filter, strconv.Itoa(r.process.PID), r.user(), "gpu"+gpuText(r.device, r.process), r.process.Place.String(), r.leaseText(), commandText(r.process), r.jobName())
-}
-
-func (r *row) jobName() string {
-	if r.job == nil {
-		return ""
+	texts := []string{strconv.Itoa(r.process.PID), r.user(), "gpu" + gpuText(r.device, r.process), r.process.Place.String(), r.leaseText(), commandText(r.process)}
+	if r.job != nil {
+		texts = append(texts, r.job.Name)
 	}
-	return r.job.Name
+	if r.lease != nil {
+		texts = append(texts, r.lease.Name, r.lease.Project)
+	}
+	return contains(filter, texts...)
 }
 
 func contains(filter string, texts ...string) bool {
