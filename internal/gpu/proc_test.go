@@ -64,6 +64,38 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestDescribeAgain: a process is looked up once in a while, at once if its PID is another's
+// now, and is forgotten when it has ended.
+func TestDescribeAgain(t *testing.T) {
+	root := procRoot(initialNamespace)
+	p := newProcs(Machine{Root: root, User: users})
+	names := func(n int) (changed int, last string) {
+		for range n {
+			r := Reading{Processes: []Process{{PID: 4711}}}
+			p.describe(&r)
+			if got := r.Processes[0].Name; got != last {
+				changed, last = changed+1, got
+			}
+		}
+		return changed, last
+	}
+	names(1)
+	root["proc/4711/status"] = file("Name:\tother\nUid:\t0\t0\t0\t0\n")
+	if changed, last := names(2 * againEvery); changed != 2 || last != "other" {
+		t.Errorf("a new name was seen %d times, and last %q", changed, last)
+	}
+	root["proc/4711/status"] = file("Name:\tnext\nUid:\t0\t0\t0\t0\n")
+	root["proc/4711/stat"] = file("4711 (next) S 1 " + strings.Repeat("0 ", 17) + "999999 0 0\n")
+	if _, last := names(1); last != "next" {
+		t.Errorf("another process of the PID is called %q", last)
+	}
+	delete(root, "proc/4711/status")
+	delete(root, "proc/4711/stat")
+	if _, last := names(1); last != "" || len(p.known) > 0 {
+		t.Errorf("a process that has ended is called %q, and %d are known", last, len(p.known))
+	}
+}
+
 func TestStartTicks(t *testing.T) {
 	for stat, want := range map[string]int64{
 		"1 (a) S " + strings.Repeat("0 ", 18) + "55 1":     55,
