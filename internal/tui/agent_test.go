@@ -159,5 +159,6 @@ var dresses = map[string]func(*client.State){
 			s.Devices = append(s.Devices, client.Device{UUID: d.UUID, Model: d.Name, CapacityBytes: 139 * gib, AvailableBytes: 139 * gib})
 		}
 	},
-	"bare": func(*client.State) {},
+	"bare":  func(*client.State) {},
+	"empty": func(s *client.State) { s.Reading.Devices, s.Reading.Processes = nil, nil },
 }

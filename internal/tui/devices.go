@@ -118,7 +118,11 @@ func (m *model) leasedLine(uuid string) []string {
 
 // usedOf is what leases use of what they hold; what they hold alone, where not all is told.
 func (m *model) usedOf(l *client.Device) string {
-	if used := m.now.leasedUse(l); used != nil {
+	used := m.now.leasedUse(l)
+	switch {
+	case l.GrantedBytes == 0:
+		return units.FormatBytes(0)
+	case used != nil:
 		return pairText(*used, l.GrantedBytes)
 	}
 	return "some of " + units.FormatBytes(l.GrantedBytes)

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func (m *model) body(room int) []string {
 	case !m.seen && m.err == nil:
 		return []string{m.line(plain("reading the GPUs"))}
 	case !m.seen:
-		return []string{m.line(plain("no reading yet"))}
+		return append([]string{m.line(plain("no reading yet")), ""}, m.errorLines()...)
 	case m.page == pageHelp:
 		return m.help()
 	case m.page == pageList:
@@ -46,6 +47,22 @@ func (m *model) body(room int) []string {
 		return m.processDetail(*process, room)
 	}
 	return m.list(room)
+}
+
+// errorLines are all of an error, with what to do about it: the line of status may be too
+// short for that.
+func (m *model) errorLines() []string {
+	var lines []string
+	texts := []string{m.err.Error()}
+	if hint := interface{ Hint() string }(nil); errors.As(m.err, &hint) && hint.Hint() != "" {
+		texts = append(texts, "hint: "+hint.Hint())
+	}
+	for _, text := range texts {
+		for _, part := range wrap("  ", text, m.width) {
+			lines = append(lines, m.line(plain(part)))
+		}
+	}
+	return lines
 }
 
 func (m *model) line(spans ...span) string { return paint(m.o.Look, m.width, spans...) }
@@ -145,6 +162,9 @@ func (m *model) help() []string {
 		lines = append(lines, m.line(span{fmt.Sprintf("  %-11s", m.keyText(b.shown)), term.Bold}, plain(b.what)))
 	}
 	lines = append(lines, "", m.legend())
+	if m.err != nil {
+		lines = append(lines, m.errorLines()...)
+	}
 	notes := append([]string{torchNote}, m.notes()...)
 	if m.now.About != nil {
 		notes[0] = foreignNote
