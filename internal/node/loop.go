@@ -23,6 +23,7 @@ type loop struct {
 	told     []lease.Device           // that the book was told of
 	goodMS   map[string]int64         // when each of them could last be looked at
 	on       map[string][]holder.ID   // processes on each place at the last reading of it
+	leftMS   map[string]int64         // when one last left it
 	peaks    *peaks
 	over     map[overUse]bool
 	sent     map[holder.ID]syscall.Signal
@@ -33,7 +34,7 @@ type loop struct {
 
 func newLoop(a *Agent) *loop {
 	l := &loop{
-		Agent: a, former: map[holder.ID][]lease.ID{}, goodMS: map[string]int64{}, on: map[string][]holder.ID{}, peaks: newPeaks(),
+		Agent: a, former: map[holder.ID][]lease.ID{}, goodMS: map[string]int64{}, on: map[string][]holder.ID{}, leftMS: map[string]int64{}, peaks: newPeaks(),
 		over: map[overUse]bool{}, sent: map[holder.ID]syscall.Signal{}, overdue: map[lease.ID]bool{},
 	}
 	l.members = holder.NewMembers(l.userName)
@@ -277,8 +278,7 @@ func (l *loop) tellTrouble(problem string) {
 // soon tells whether the driver is about to give memory back that somebody waits for: a lease
 // has just been left by all its processes, or one that was never seen alive has left a place.
 func (l *loop) soon(r *round) bool {
-	const while = 10_000 // ms; memory that takes longer is not given back so soon
 	waited := false
 	l.Ledger.View(func(b *lease.Book) { waited = len(b.Waiting()) > 0 })
-	return r.passing && waited || slices.ContainsFunc(l.draining(), func(d lease.Lease) bool { return r.empty[d.ID] && r.atMS-d.DrainingMS < while })
+	return r.passing && waited || slices.ContainsFunc(l.draining(), func(d lease.Lease) bool { return r.empty[d.ID] && r.atMS-d.DrainingMS < leavingMS })
 }

@@ -34,5 +34,26 @@ func TestLooksSoonWhereMemoryIsWaitedFor(t *testing.T) {
 	r.off(job)
 	look(false)
 	r.wantState(next, lease.Granted, "")
-	look(false)
+}
+
+// TestMemoryOnItsWayBackIsNoPeak: for a moment after a process has left, the driver names
+// nobody for its memory. That counts while it is there and not as the peak of somebody who
+// may take it again, however many looks fall into that moment.
+func TestMemoryOnItsWayBackIsNoPeak(t *testing.T) {
+	r := newRig(t, nil)
+	stranger := r.user()
+	r.put(stranger, gpuA, 50*gib)
+	r.round()
+	r.Kill(stranger)
+	r.off(stranger)
+	r.card(gpuA).hidden = 50 * gib
+	next := r.held(r.user(), gpuA, 60*gib)
+	for range 3 {
+		r.clock.Advance(100 * time.Millisecond)
+		r.look(t.Context())
+		r.wantForeign(gpuA, 50*gib)
+	}
+	r.card(gpuA).hidden = 0
+	r.round()
+	r.wantState(next, lease.Granted, "")
 }

@@ -296,6 +296,7 @@ def handovers(agent, nvml, uuids):
 
 def two(agent, nvml, uuids):
     """Placement on two GPUs: best fit, a lease on both, and a rank with a context on the wrong one."""
+    wait("the GPUs are free", lambda: not any(d["granted_bytes"] or d["foreign_bytes"] for d in agent.get("/v1/devices")["devices"]))
     held = [agent.program("request", "hold", "third", GIB, lease="60GiB", name="third", gpu=uuids[0])]
     agent.said("third")
     held.append(agent.program("request", "hold", "small", GIB, lease="30GiB", name="small"))
