@@ -95,8 +95,8 @@ func (m *model) status() string {
 		return m.line(plain("filter: " + m.filter + "_"))
 	case m.err != nil && m.seen:
 		return m.line(span{fmt.Sprintf("shown as of %s: %v", m.now.Reading.Time.Format("15:04:05"), m.err), term.Red})
-	case m.err != nil:
-		return m.line(span{m.err.Error(), term.Red})
+	case m.err != nil: // the page has it
+		return ""
 	case m.told != "":
 		return m.line(plain(m.told))
 	case m.now.About != nil && old >= staleAfter:
