@@ -86,67 +86,69 @@ func series(tb testing.TB, m *Metrics, name string) []string {
 	return lines
 }
 
+// unknowns are machines that do not tell something, with what must not be shown then.
+var unknowns = []struct {
+	name   string
+	change func(*agent)
+	absent []string // that the whole machine has
+}{
+	{
+		"no memory", func(a *agent) { everyDevice(a, func(d *gpu.Device) { d.Memory, d.Instances = nil, nil }) },
+		[]string{"ullage_device_memory_", "ullage_mig_"},
+	},
+	{
+		"reserved counted as used", func(a *agent) { everyDevice(a, func(d *gpu.Device) { d.Memory.ReservedBytes = nil }) },
+		[]string{"ullage_device_memory_reserved_bytes"},
+	},
+	{
+		"no ECC, no utilization", func(a *agent) { everyDevice(a, func(d *gpu.Device) { d.ECC, d.Utilization = gpu.ECC{}, nil }) },
+		[]string{"ullage_device_ecc_errors_total", "ullage_device_utilization_ratio"},
+	},
+	{"processes that do not tell", func(a *agent) {
+		for i := range a.state.Reading.Processes {
+			a.state.Reading.Processes[i].UsedBytes = nil
+		}
+	}, []string{"ullage_device_memory_unaccounted_bytes", "ullage_process_memory_used_bytes"}},
+	{"unified memory", func(a *agent) {
+		everyDevice(a, func(d *gpu.Device) { d.Kind = gpu.KindUnified })
+		a.state.Reading.Processes = nil
+	}, []string{"ullage_device_memory_unaccounted_bytes"}},
+	{
+		"jobs that do not tell", func(a *agent) {
+			everyJobDevice(a, func(d *client.JobDevice) { d.UsedBytes, d.Outside, d.Slope, d.PerMinute = nil, nil, nil, nil })
+		},
+		[]string{"ullage_job_memory_", `ullage_device_orphaned_bytes{gpu_instance="",uuid="GPU-00000000-0000-4000-8000-000000000001"`},
+	},
+	{"jobs that report nothing", func(a *agent) {
+		for i := range a.state.Jobs {
+			a.state.Jobs[i].Reported = nil
+		}
+	}, []string{"ullage_job_allocator_", "ullage_job_ooms_total", "ullage_job_steps_total", "ullage_job_memory_outside_bytes", "ullage_job_memory_slope"}},
+	{"reports that are old", func(a *agent) {
+		for i := range a.state.Jobs {
+			a.state.Jobs[i].Reported = ptr(noon.Add(-reportTTL - time.Second))
+		}
+	}, []string{"ullage_job_allocator_", "ullage_job_ooms_total", "ullage_job_memory_slope"}},
+	{"no limit", func(a *agent) {
+		everyJobDevice(a, func(d *client.JobDevice) {
+			if d.Allocator != nil {
+				d.Allocator.LimitBytes = 0
+			}
+		})
+	}, []string{"ullage_job_allocator_limit_bytes"}},
+	{
+		"a reading that is old", func(a *agent) { a.status.Read = noon.Add(-readingTTL - time.Second) },
+		[]string{"ullage_device_memory_", "ullage_device_info", "ullage_mig_", "ullage_job_", "ullage_process_", "ullage_lease_memory_used_bytes", "ullage_lease_memory_over_bytes", "ullage_device_processes"},
+	},
+	{
+		"no reading yet", func(a *agent) { a.status.Read = time.Time{} },
+		[]string{"ullage_probe_last_success", "ullage_probe_info", "ullage_device_memory_"},
+	},
+}
+
 // What is not known has no series, and above all no zero.
 func TestUnknownIsAbsent(t *testing.T) {
-	tests := []struct {
-		name   string
-		change func(*agent)
-		absent []string // that the whole machine has
-	}{
-		{
-			"no memory", func(a *agent) { everyDevice(a, func(d *gpu.Device) { d.Memory, d.Instances = nil, nil }) },
-			[]string{"ullage_device_memory_", "ullage_mig_"},
-		},
-		{
-			"reserved counted as used", func(a *agent) { everyDevice(a, func(d *gpu.Device) { d.Memory.ReservedBytes = nil }) },
-			[]string{"ullage_device_memory_reserved_bytes"},
-		},
-		{
-			"no ECC, no utilization", func(a *agent) { everyDevice(a, func(d *gpu.Device) { d.ECC, d.Utilization = gpu.ECC{}, nil }) },
-			[]string{"ullage_device_ecc_errors_total", "ullage_device_utilization_ratio"},
-		},
-		{"processes that do not tell", func(a *agent) {
-			for i := range a.state.Reading.Processes {
-				a.state.Reading.Processes[i].UsedBytes = nil
-			}
-		}, []string{"ullage_device_memory_unaccounted_bytes", "ullage_process_memory_used_bytes"}},
-		{"unified memory", func(a *agent) {
-			everyDevice(a, func(d *gpu.Device) { d.Kind = gpu.KindUnified })
-			a.state.Reading.Processes = nil
-		}, []string{"ullage_device_memory_unaccounted_bytes"}},
-		{
-			"jobs that do not tell", func(a *agent) {
-				everyJobDevice(a, func(d *client.JobDevice) { d.UsedBytes, d.Outside, d.Slope, d.PerMinute = nil, nil, nil, nil })
-			},
-			[]string{"ullage_job_memory_", `ullage_device_orphaned_bytes{gpu_instance="",uuid="GPU-00000000-0000-4000-8000-000000000001"`},
-		},
-		{"jobs that report nothing", func(a *agent) {
-			for i := range a.state.Jobs {
-				a.state.Jobs[i].Reported = nil
-			}
-		}, []string{"ullage_job_allocator_", "ullage_job_ooms_total", "ullage_job_steps_total", "ullage_job_memory_outside_bytes", "ullage_job_memory_slope"}},
-		{"reports that are old", func(a *agent) {
-			for i := range a.state.Jobs {
-				a.state.Jobs[i].Reported = ptr(noon.Add(-reportTTL - time.Second))
-			}
-		}, []string{"ullage_job_allocator_", "ullage_job_ooms_total", "ullage_job_memory_slope"}},
-		{"no limit", func(a *agent) {
-			everyJobDevice(a, func(d *client.JobDevice) {
-				if d.Allocator != nil {
-					d.Allocator.LimitBytes = 0
-				}
-			})
-		}, []string{"ullage_job_allocator_limit_bytes"}},
-		{
-			"a reading that is old", func(a *agent) { a.status.Read = noon.Add(-readingTTL - time.Second) },
-			[]string{"ullage_device_memory_", "ullage_device_info", "ullage_mig_", "ullage_job_", "ullage_process_", "ullage_lease_memory_used_bytes", "ullage_lease_memory_over_bytes", "ullage_device_processes"},
-		},
-		{
-			"no reading yet", func(a *agent) { a.status.Read = time.Time{} },
-			[]string{"ullage_probe_last_success", "ullage_probe_info", "ullage_device_memory_"},
-		},
-	}
-	for _, test := range tests {
+	for _, test := range unknowns {
 		t.Run(test.name, func(t *testing.T) {
 			a := machine(t)
 			a.status.PerProcess = true
