@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ullage-dev/ullage/internal/gpu"
-	"github.com/ullage-dev/ullage/internal/term"
 )
 
 // TestSizes: no window is too small, and none too large.
