@@ -158,5 +158,5 @@ func (r *agentRun) reload(ctx context.Context) {
 		return
 	}
 	r.level.Set(next.LogLevel)
-	r.log.Info("the settings are reloaded", "after_restart", later)
+	r.log.Info("the settings are reloaded", "after_restart", append([]string{}, later...))
 }

@@ -31,6 +31,9 @@ type waiter struct {
 func (w *waiter) get(ctx context.Context, req client.Request) (client.Lease, error) {
 	req.Key = rand.Text() // asking again after a lost answer gets the same lease
 	l, err := w.submit(ctx, req)
+	if answer := new(client.AnswerError); errors.As(err, &answer) && answer.Status == http.StatusNotFound {
+		return l, &kindError{kindRefused, err} // for a queue, a project or a device that is not there
+	}
 	if err != nil {
 		return l, agentError(err)
 	}
@@ -48,7 +51,13 @@ func (w *waiter) get(ctx context.Context, req client.Request) (client.Lease, err
 	return granted, nil
 }
 
-// submit sends the request, again where the agent was busy, or went away over it.
+// notYet tells whether the agent may say something else a little later: it has not looked at
+// the GPUs yet, or has too much to do.
+func notYet(answer *client.AnswerError) bool {
+	return answer.Status == http.StatusServiceUnavailable || answer.Status == http.StatusTooManyRequests
+}
+
+// submit sends the request, again where the agent could not take it, or went away over it.
 func (w *waiter) submit(ctx context.Context, req client.Request) (client.Lease, error) {
 	again := true
 	for {
@@ -58,7 +67,8 @@ func (w *waiter) submit(ctx context.Context, req client.Request) (client.Lease, 
 		switch {
 		case errors.As(err, &gone) && again:
 			again = false
-		case errors.As(err, &answer) && answer.Status == http.StatusTooManyRequests && !req.NoWait:
+		case errors.As(err, &answer) && notYet(answer) && !req.NoWait:
+			w.say(fmt.Sprintf("waiting for the agent: %v", answer))
 			if err := w.pause(ctx, max(answer.RetryAfter, retryWait)); err != nil {
 				return l, err
 			}
