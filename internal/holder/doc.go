@@ -15,8 +15,9 @@ import "errors"
 // ErrGone tells that a process has ended, or never was.
 var ErrGone = errors.New("the process has ended")
 
-// ErrUnseen tells that a process is in a PID namespace that is not seen from here.
-var ErrUnseen = errors.New("the process has no PID in this PID namespace")
+// ErrUnseen tells that a process cannot be seen from here: it is in another PID namespace, or
+// the system hides other users' processes.
+var ErrUnseen = errors.New("the process cannot be seen from here")
 
 // ErrUnsupported is the error of systems that tell too little of their processes.
 var ErrUnsupported = errors.New("processes can be held on Linux only")

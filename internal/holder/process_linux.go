@@ -1,7 +1,9 @@
 package holder
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 
@@ -14,8 +16,13 @@ import (
 // of that process if it lives afterwards: until then nobody else has the PID.
 func startOf(pidfd, pid int) (int64, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil || !alive(pidfd) {
+	switch {
+	case !alive(pidfd):
 		return 0, ErrGone
+	case errors.Is(err, fs.ErrNotExist): // a system that hides other users' processes
+		return 0, ErrUnseen
+	case err != nil:
+		return 0, err
 	}
 	start := gpu.StartTicks(string(stat))
 	if start == 0 {

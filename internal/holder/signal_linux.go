@@ -20,9 +20,13 @@ func open(id ID) (pidfd int, err error) {
 	if err != nil {
 		return -1, goneOr(err)
 	}
-	if start, err := startOf(pidfd, id.PID); err != nil || start != id.Start {
+	start, err := startOf(pidfd, id.PID)
+	if err == nil && start != id.Start {
+		err = ErrGone
+	}
+	if err != nil {
 		unix.Close(pidfd)
-		return -1, errors.Join(ErrGone, err)
+		return -1, err
 	}
 	return pidfd, nil
 }

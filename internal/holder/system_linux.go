@@ -53,7 +53,10 @@ func Find(pid int) (Process, error) {
 		return Process{}, err
 	}
 	defer unix.Close(t.proc)
-	e := t.look(pid, 0)
+	e, err := t.look(pid, 0)
+	if err != nil {
+		return Process{}, fmt.Errorf("process %d: %w", pid, err)
+	}
 	if e == nil {
 		return Process{}, fmt.Errorf("process %d: %w", pid, ErrGone)
 	}

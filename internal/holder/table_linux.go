@@ -25,6 +25,7 @@ type table struct {
 	proc    int // file descriptor of /proc
 	known   map[int]*entry
 	turn    uint32
+	every   uint32 // turns after which a process is looked at again
 	listing []byte // buffers, used again and again
 	file    []byte
 }
@@ -38,10 +39,12 @@ type entry struct {
 }
 
 // A process is looked at again in each of the turns after it was first seen, since that is
-// when the program of its parent becomes its own, and then every so many turns.
+// when the program of its parent becomes its own, and then every so many turns: as many as
+// keep it to some of them in each.
 const (
 	youngTurns = 5
 	everyTurns = 16
+	perTurn    = 64
 )
 
 func newTable() (*table, error) {
@@ -56,26 +59,57 @@ func newTable() (*table, error) {
 func (t *table) scan() (Changes, error) {
 	var ch Changes
 	t.turn++
+	t.every = max(everyTurns, uint32(len(t.known)/perTurn))
 	var began []*entry
+	var failed error
 	err := t.list(func(pid int, inode uint64) {
 		e := t.known[pid]
-		if e != nil && e.inode == inode {
+		switch {
+		case e == nil || e.inode != inode:
+			fresh, err := t.meet(e, pid, inode, &ch)
+			if fresh != nil {
+				began = append(began, fresh)
+			}
+			failed = errors.Join(failed, err)
+		case !t.due(e):
 			e.seen = t.turn
-			if t.due(e) && t.again(e) {
+		default:
+			changed, over := t.again(e)
+			if !over {
+				e.seen = t.turn
+			}
+			if changed && !over {
 				ch.Changed = append(ch.Changed, e.Process)
 			}
-			return
-		}
-		if fresh := t.look(pid, inode); fresh != nil {
-			began = append(began, fresh)
 		}
 	})
-	if err != nil {
+	if err = errors.Join(err, failed); err != nil {
 		return Changes{}, fmt.Errorf("list of /proc: %w", err)
 	}
-	ch.Ended = t.forget()
-	ch.Began = t.add(began, &ch)
+	ch.Ended = append(ch.Ended, t.forget()...)
+	ch.Began = t.add(began)
 	return ch, nil
+}
+
+// meet looks at a process of a PID that has a new inode. It is new itself, unless the kernel
+// had only forgotten the inode of the one that is known: then the start is still the same.
+func (t *table) meet(known *entry, pid int, inode uint64, ch *Changes) (*entry, error) {
+	fresh, err := t.look(pid, inode)
+	switch {
+	case err != nil || fresh == nil:
+		return nil, err
+	case known == nil:
+		return fresh, nil
+	case known.ID != fresh.ID:
+		ch.Ended = append(ch.Ended, known.ID)
+		return fresh, nil
+	}
+	fresh.Parent, fresh.born = known.Parent, known.born
+	t.known[pid] = fresh
+	if known.Process != fresh.Process {
+		ch.Changed = append(ch.Changed, fresh.Process)
+	}
+	return nil, nil
 }
 
 // due tells whether it is the turn of a process to be looked at again. The kernel's own
@@ -84,7 +118,7 @@ func (t *table) due(e *entry) bool {
 	if e.ppid == 2 || e.PID == 2 {
 		return false
 	}
-	return t.turn-e.born <= youngTurns || uint32(e.PID)%everyTurns == t.turn%everyTurns
+	return t.turn-e.born <= youngTurns || uint32(e.PID)%t.every == t.turn%t.every
 }
 
 // forget drops the processes that this turn has not seen.
@@ -98,22 +132,12 @@ func (t *table) forget() (ended []ID) {
 	return ended
 }
 
-// add takes new processes in, and those whose inode the kernel had forgotten: they are the
-// same if their start is.
-func (t *table) add(began []*entry, ch *Changes) (all []Process) {
-	fresh := began[:0]
+// add takes new processes in.
+func (t *table) add(began []*entry) (all []Process) {
 	for _, e := range began {
-		if old := t.known[e.PID]; old != nil && old.ID == e.ID {
-			e.Parent, e.born = old.Parent, old.born
-			if old.Process != e.Process {
-				ch.Changed = append(ch.Changed, e.Process)
-			}
-		} else {
-			fresh = append(fresh, e)
-		}
 		t.known[e.PID] = e
 	}
-	for _, e := range fresh {
+	for _, e := range began {
 		if p := t.known[e.ppid]; p != nil && p.Start <= e.Start {
 			e.Parent = p.ID
 		}
@@ -171,24 +195,35 @@ func number(name []byte) (pid int) {
 	return pid
 }
 
-// look reads all of a process, or returns nil if it has ended. A process that nobody has
-// waited for yet has ended.
-func (t *table) look(pid int, inode uint64) *entry {
-	stat := string(t.read(pid, "stat"))
-	start, ppid := gpu.StartTicks(stat), parentOf(stat)
-	if start == 0 || ppid < 0 {
-		return nil
+// look reads all of a process, or returns nil if it has ended. An error is that nobody could
+// tell.
+func (t *table) look(pid int, inode uint64) (*entry, error) {
+	raw, err := t.read(pid, "stat")
+	if err != nil {
+		return nil, unlessGone(err)
+	}
+	stat := string(raw)
+	start, ppid, zombie := gpu.StartTicks(stat), parentOf(stat), zombieStat(stat)
+	if start == 0 || ppid < 0 || zombie && ended(pid) {
+		return nil, nil
 	}
 	e := &entry{Process: Process{ID: ID{pid, start}}, ppid: ppid, inode: inode, born: t.turn, seen: t.turn}
 	t.again(e)
-	return e
+	return e, nil
 }
 
-// parentOf returns the fourth field of /proc/PID/stat; -1 where the third says that the
-// process has ended.
+// unlessGone drops the errors that say that a process has ended.
+func unlessGone(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// parentOf returns the fourth field of /proc/PID/stat; -1 if it is not there.
 func parentOf(stat string) int {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 || strings.ContainsAny(fields[0], "ZXx") {
+	if len(fields) < 2 {
 		return -1
 	}
 	ppid, err := strconv.Atoi(fields[1])
@@ -198,16 +233,38 @@ func parentOf(stat string) int {
 	return ppid
 }
 
-// again reads what can change of a process, and tells whether it has.
-func (t *table) again(e *entry) bool {
+// zombieStat tells whether the third field of /proc/PID/stat says that the first thread of
+// the process has ended.
+func zombieStat(stat string) bool {
+	return strings.HasPrefix(stat[strings.LastIndexByte(stat, ')')+1:], " Z")
+}
+
+// ended tells whether a process whose first thread has ended has ended with it, and only
+// nobody has waited for it yet. Its other threads may go on without the first.
+func ended(pid int) bool {
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return goneOr(err) == ErrGone
+	}
+	defer unix.Close(pidfd)
+	return !alive(pidfd)
+}
+
+// again reads what can change of a process, and tells whether it has, or that the process
+// has ended. What cannot be read is as it was.
+func (t *table) again(e *entry) (changed, over bool) {
 	before := e.Process
-	if uid, ok := realUID(t.read(e.PID, "status")); ok {
+	status, _ := t.read(e.PID, "status")
+	if bytes.Contains(status, []byte("\nState:\tZ")) && ended(e.PID) {
+		return false, true
+	}
+	if uid, ok := realUID(status); ok {
 		e.UID = uid
 	}
-	if env := t.read(e.PID, "environ"); len(env) > 0 { // else it is another user's, or about to end
+	if env, _ := t.read(e.PID, "environ"); len(env) > 0 { // else it is another user's, or about to end
 		e.Mark = markOf(env)
 	}
-	return e.Process != before
+	return e.Process != before, false
 }
 
 func realUID(status []byte) (int, bool) {
@@ -252,18 +309,17 @@ func variable(environ []byte, name string) string {
 // maxFile bounds what is read of a file: an environment can have megabytes.
 const maxFile = 1 << 20
 
-// read returns a file of a process, which is good until the next call; nothing if it cannot
-// be read.
-func (t *table) read(pid int, name string) []byte {
+// read returns a file of a process, which is good until the next call.
+func (t *table) read(pid int, name string) ([]byte, error) {
 	fd, err := unix.Openat(t.proc, strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer unix.Close(fd)
 	for n := 0; ; {
 		if n == len(t.file) {
 			if n >= maxFile {
-				return t.file
+				return t.file, nil
 			}
 			t.file = append(t.file, make([]byte, n)...)
 		}
@@ -271,9 +327,9 @@ func (t *table) read(pid int, name string) []byte {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
-			return nil
+			return nil, err
 		case got == 0:
-			return t.file[:n]
+			return t.file[:n], nil
 		default:
 			n += got
 		}

@@ -161,12 +161,83 @@ func TestMarkOf(t *testing.T) {
 
 func TestParentOf(t *testing.T) {
 	for stat, want := range map[string]int{
-		"7 (a) S 3 7": 3, "7 (a) R 9) S 4 7": 4, "7 (a) Z 3 7": -1, "7 (a) X 3": -1, "7 (a)": -1, "": -1, "7 (a) S x": -1,
+		"7 (a) S 3 7": 3, "7 (a) R 9) S 4 7": 4, "7 (a) Z 3 7": 3, "7 (a)": -1, "": -1, "7 (a) S x": -1,
 	} {
 		if got := parentOf(stat); got != want {
 			t.Errorf("parentOf(%q) = %d, want %d", stat, got, want)
 		}
 	}
+}
+
+// TestScanForgotten: a process whose inode the kernel had dropped, as it does when memory is
+// short, is the same as before, with the parent that it had.
+func TestScanForgotten(t *testing.T) {
+	m := openMachine(t)
+	_, id := sleeper(t)
+	scan(t, m)
+	e := m.table.known[id.PID]
+	e.inode++
+	e.Parent = ID{1, 1}
+	ch := scan(t, m)
+	if find(ch.Began, id.PID) != nil || slices.Contains(ch.Ended, id) || m.table.known[id.PID].Parent != (ID{1, 1}) {
+		t.Errorf("it began or ended: %+v", ch)
+	}
+	e = m.table.known[id.PID]
+	e.inode++
+	e.Start--
+	ch = scan(t, m)
+	if p := find(ch.Began, id.PID); p == nil || p.ID != id || !slices.Contains(ch.Ended, ID{id.PID, id.Start - 1}) {
+		t.Errorf("another process of the PID: %+v", ch)
+	}
+}
+
+// TestScanZombie: a process that has ended and was not waited for is one that has ended.
+func TestScanZombie(t *testing.T) {
+	m := openMachine(t)
+	cmd, id := sleeper(t)
+	scan(t, m)
+	_ = cmd.Process.Kill()
+	waitFor(t, func() bool { return ended(id.PID) })
+	if ch := scan(t, m); !slices.Contains(ch.Ended, id) {
+		t.Errorf("not told of its end: %+v", ch)
+	}
+	if ch := scan(t, m); find(ch.Began, id.PID) != nil {
+		t.Errorf("told of its beginning: %+v", ch)
+	}
+}
+
+const envThreads = "HOLDER_TEST_THREADS"
+
+// In a process that TestScanThreads starts, the first thread ends here. Those of Go's runtime
+// go on.
+func init() {
+	if os.Getenv(envThreads) != "" {
+		_, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+}
+
+// TestScanThreads: a process whose first thread has ended goes on with the others.
+func TestScanThreads(t *testing.T) {
+	m := openMachine(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envThreads+"=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	waitFor(t, func() bool {
+		stat, _ := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
+		return zombieStat(string(stat))
+	})
+	p := find(scan(t, m).Began, cmd.Process.Pid)
+	if p == nil {
+		t.Fatal("it is not found")
+	}
+	if err := m.Watch(p.ID); err != nil {
+		t.Errorf("it cannot be watched: %v", err)
+	}
+	_ = cmd.Process.Kill()
+	waitFor(t, func() bool { return ended(cmd.Process.Pid) })
 }
 
 func FuzzEntries(f *testing.F) {

@@ -401,6 +401,27 @@ func TestS8Processes(t *testing.T) {
 	r.wantState(id, lease.Ended, lease.Exited)
 }
 
+// TestDeathsThatMatter: the end of a process on a device, or of the last of a lease, is
+// followed by a reading; that of one of a job's many children is not.
+func TestDeathsThatMatter(t *testing.T) {
+	r := newRig(t, nil)
+	me := r.user()
+	r.round()
+	r.held(me, gpuA, gib)
+	child, works := r.Begin(me, 1001, holder.Mark{}), r.Begin(me, 1001, holder.Mark{})
+	r.put(works, gpuA, gib)
+	r.round()
+	for _, tt := range []struct {
+		dies holder.ID
+		want bool
+	}{{child, false}, {works, true}, {me, true}} {
+		r.Kill(tt.dies)
+		if got := r.bury(t.Context()); got != tt.want {
+			t.Errorf("the end of process %d matters: %v, want %v", tt.dies.PID, got, tt.want)
+		}
+	}
+}
+
 // TestExpiredIsStopped: after its end a lease's processes get SIGTERM, once, and after the
 // grace SIGKILL, also by an agent that was started in between.
 func TestExpiredIsStopped(t *testing.T) {

@@ -67,7 +67,7 @@ func (a *Agent) watch(ctx context.Context) error {
 const settlePause = 50 * time.Millisecond
 
 // rest waits for the next look: an interval, a quarter of one if the driver is about to show
-// memory free, or until a process has ended.
+// memory free, or until a process has ended that may have held some.
 func (l *loop) rest(ctx context.Context, soon bool) {
 	span := l.settings.Load().Interval
 	if soon {
@@ -75,18 +75,28 @@ func (l *loop) rest(ctx context.Context, soon bool) {
 	}
 	over, stop := l.Clock.Timer(span)
 	defer stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-ctx.Done():
+			return
+		case <-l.Processes.Deaths():
+			if l.bury(ctx) {
+				l.pause(ctx, over)
+				return
+			}
+		}
+	}
+}
+
+func (l *loop) pause(ctx context.Context, over <-chan time.Time) {
+	pause, stop := l.Clock.Timer(settlePause)
+	defer stop()
 	select {
+	case <-pause:
 	case <-over:
 	case <-ctx.Done():
-	case <-l.Processes.Deaths():
-		l.bury(ctx)
-		pause, stopPause := l.Clock.Timer(settlePause)
-		defer stopPause()
-		select {
-		case <-pause:
-		case <-over:
-		case <-ctx.Done():
-		}
 	}
 }
 
@@ -176,14 +186,27 @@ func toldBefore(all []lease.DeviceStatus) []lease.Device {
 	return told
 }
 
-// bury takes down the processes that have ended, and takes back what they waited for.
-func (l *loop) bury(ctx context.Context) {
+// bury takes down the processes that have ended, and takes back what they waited for. It
+// tells whether memory may come free for that: jobs have children that come and go by the
+// hundred, and hold none.
+func (l *loop) bury(ctx context.Context) (matters bool) {
 	dead := l.Processes.Dead()
 	if len(dead) == 0 {
-		return
+		return false
+	}
+	var left []int64
+	for _, id := range dead {
+		left = append(left, l.members.Leases(id)...)
+		for _, on := range l.on {
+			matters = matters || slices.Contains(on, id)
+		}
 	}
 	l.forget(dead)
+	for _, of := range left {
+		matters = matters || len(l.members.Of(of)) == 0
+	}
 	l.withdraw(ctx, dead)
+	return matters
 }
 
 // forget moves processes from the members to those that were.
