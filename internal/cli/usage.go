@@ -23,7 +23,8 @@ hour, used or not.
   ullage usage --by user --since 2026-11-01 --until 2026-12-01
 
 It asks the agent, which tells you of yourself, and root and its admin group of
-all. Where none runs, --ledger reads the file that it kept:
+all. Where none runs, --ledger reads the file that it kept, in which a lease that
+has not ended counts until now:
 
   ullage usage --ledger /var/lib/ullage/ledger.db --by user
 
@@ -77,6 +78,9 @@ func (a *App) usage(ctx context.Context, f *usageFlags) error {
 		if until, err = parseMoment("until", f.until, now); err != nil {
 			return err
 		}
+	}
+	if until.After(now) { // what is held now would count as held until then
+		until = now
 	}
 	if !since.Before(until) {
 		return usageErrorf("--since: %s is not before the end, %s", since.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339))
