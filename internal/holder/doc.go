@@ -19,6 +19,9 @@ var ErrGone = errors.New("the process has ended")
 // the system hides other users' processes.
 var ErrUnseen = errors.New("the process cannot be seen from here")
 
+// ErrMany tells that so many processes are watched that no more can be.
+var ErrMany = errors.New("too many processes are watched")
+
 // ErrUnsupported is the error of systems that tell too little of their processes.
 var ErrUnsupported = errors.New("processes can be held on Linux only")
 

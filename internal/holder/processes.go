@@ -37,7 +37,7 @@ type Processes interface {
 	// Find returns the process that has a PID now.
 	Find(pid int) (Process, error)
 	// Watch has Deaths and Dead tell of the end of a process. ErrGone is its error where it
-	// has ended already.
+	// has ended already, ErrMany where it lives and too many are watched.
 	Watch(id ID) error
 	// Unwatch undoes Watch.
 	Unwatch(id ID)

@@ -139,6 +139,25 @@ func TestWatch(t *testing.T) {
 	_ = cmd.Wait()
 }
 
+// TestWatchMany: when too many are watched, it is still told who has ended.
+func TestWatchMany(t *testing.T) {
+	m := openMachine(t)
+	m.most = 1
+	_, first := sleeper(t)
+	cmd, second := sleeper(t)
+	if err := m.Watch(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Watch(second); !errors.Is(err, ErrMany) {
+		t.Errorf("the second: %v", err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if err := m.Watch(second); !errors.Is(err, ErrGone) {
+		t.Errorf("the second, ended: %v", err)
+	}
+}
+
 func TestMarkOf(t *testing.T) {
 	for env, want := range map[string]Mark{
 		"ULLAGE_LEASE=1\x00ULLAGE_LEASE_EPOCH=2\x00":                   {1, 2},

@@ -14,6 +14,7 @@ import (
 // epoll holds their pidfds, and is itself waited for by Go's poller.
 type watcher struct {
 	file *os.File // the epoll
+	most int      // processes that are watched at once
 	raw  syscall.RawConn
 	news chan struct{}
 	done chan struct{} // closed when the goroutine has ended
@@ -34,7 +35,7 @@ func newWatcher() (*watcher, error) {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
 	w := &watcher{
-		file: os.NewFile(uintptr(epoll), "epoll"), news: make(chan struct{}, 1), done: make(chan struct{}),
+		file: os.NewFile(uintptr(epoll), "epoll"), most: mostWatched(), news: make(chan struct{}, 1), done: make(chan struct{}),
 		byID: map[ID]int{}, byFD: map[int]ID{},
 	}
 	if w.raw, err = w.file.SyscallConn(); err != nil {
@@ -43,6 +44,16 @@ func newWatcher() (*watcher, error) {
 	}
 	go w.run()
 	return w, nil
+}
+
+// mostWatched leaves files for others: a program that starts processes without end must not
+// take the last one. Those beyond are asked about one by one.
+func mostWatched() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 64
+	}
+	return int(min(limit.Cur, 1<<18) / 4)
 }
 
 func (w *watcher) run() {
@@ -87,7 +98,7 @@ func (w *watcher) drop(id ID) {
 }
 
 // Watch has Deaths and Dead tell of the end of a process. ErrGone is its error where it has
-// ended already.
+// ended already, ErrMany where it lives and too many are watched.
 func (w *watcher) Watch(id ID) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,6 +108,10 @@ func (w *watcher) Watch(id ID) error {
 	pidfd, err := open(id)
 	if err != nil {
 		return err
+	}
+	if len(w.byID) >= w.most {
+		unix.Close(pidfd)
+		return ErrMany
 	}
 	add := func(epoll uintptr) {
 		err = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_ADD, pidfd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(pidfd)})

@@ -422,6 +422,31 @@ func TestDeathsThatMatter(t *testing.T) {
 	}
 }
 
+// TestS3WaitingHolder: a request is taken back when who waits for it has ended, also if that
+// could not be watched.
+func TestS3WaitingHolder(t *testing.T) {
+	for name, watched := range map[string]bool{"watched": true, "not watched": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil)
+			stays, ends := r.user(), r.user()
+			r.round()
+			r.held(stays, gpuA, 60*gib)
+			id := r.held(ends, gpuA, 60*gib)
+			if !watched {
+				r.Unwatch(ends)
+			}
+			r.round()
+			r.wantState(id, lease.Queued, "")
+			if !watched {
+				r.Unwatch(ends)
+			}
+			r.Kill(ends)
+			r.round()
+			r.wantState(id, lease.Ended, lease.Exited)
+		})
+	}
+}
+
 // TestExpiredIsStopped: after its end a lease's processes get SIGTERM, once, and after the
 // grace SIGKILL, also by an agent that was started in between.
 func TestExpiredIsStopped(t *testing.T) {

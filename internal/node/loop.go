@@ -105,6 +105,7 @@ func (l *loop) pause(ctx context.Context, over <-chan time.Time) {
 type round struct {
 	atMS    int64
 	leases  []lease.Lease // that hold memory
+	waiting []holder.ID   // who hold those that wait
 	state   map[lease.ID]lease.State
 	shares  map[string]map[lease.ID]int64 // by place
 	parents map[string]string             // the GPU of each MIG instance that the book knows
@@ -125,6 +126,7 @@ func (l *loop) look(ctx context.Context) (soon bool) {
 	l.bury(ctx)
 	r := l.begin()
 	l.census(r)
+	l.withdrawUnwatched(ctx, r)
 	l.read(ctx, r)
 	if ctx.Err() != nil {
 		return false
@@ -150,7 +152,13 @@ func (l *loop) begin() *round {
 		parents: map[string]string{}, empty: map[lease.ID]bool{}, use: map[string]use{}, foreign: map[string]int64{},
 	}
 	l.Ledger.View(func(b *lease.Book) {
-		r.leases = slices.DeleteFunc(b.Leases(), func(held lease.Lease) bool { return !held.Holds() })
+		for _, live := range b.Leases() {
+			if live.Holds() {
+				r.leases = append(r.leases, live)
+			} else {
+				r.waiting = append(r.waiting, holderOf(&live.Request))
+			}
+		}
 		all := b.Devices()
 		for _, d := range all {
 			r.parents[d.UUID] = d.Parent
@@ -250,6 +258,15 @@ func (l *loop) census(r *round) {
 	for id, none := range before {
 		r.empty[id] = none && len(l.members.Of(int64(id))) == 0
 		l.watchMembers(id)
+	}
+}
+
+// withdrawUnwatched takes back the requests of processes that have ended and could not be
+// watched, or not yet.
+func (l *loop) withdrawUnwatched(ctx context.Context, r *round) {
+	dead := slices.DeleteFunc(r.waiting, func(id holder.ID) bool { return id == holder.ID{} || !l.gone(id) })
+	if len(dead) > 0 {
+		l.withdraw(ctx, dead)
 	}
 }
 
