@@ -20,6 +20,7 @@ import (
 var (
 	benchFile   = flag.String("recording", "", "recording to run benchmarks on, in place of a made one")
 	benchEvents = flag.Int("events", 1_000_000, "events of the made one")
+	benchLeak   = flag.Bool("leak", false, "a block of every step of the made one stays")
 )
 
 // BenchmarkNew makes all structures. Budgets, on two cores of an AMD EPYC at about 3 GHz
@@ -59,6 +60,10 @@ func BenchmarkGroup(b *testing.B) {
 //
 //	10 ms for a tile
 //	1 ms for live and born
+//
+// With -leak one block in 230 events stays, 86,000 of 20 million. A map of more bytes a bucket
+// than a block has, and of fewer events than a grid has cells, passes over all of them then:
+// 13 ms.
 func BenchmarkTiles(b *testing.B) {
 	d := New(benchTimeline(b))
 	g := d.Group(byStack(d))
@@ -165,7 +170,7 @@ func benchRecording(b *testing.B) io.Reader {
 	}
 	r, w := io.Pipe()
 	go func() {
-		_, err := (made.Run{Events: *benchEvents}).WritePickle(w)
+		_, err := (made.Run{Events: *benchEvents, Leak: *benchLeak}).WritePickle(w)
 		w.CloseWithError(err)
 	}()
 	return r

@@ -69,9 +69,28 @@ type boxIndex struct {
 	slabBits int
 	first    []uint32 // by list: where its ids begin; one more at the end
 	ids      []uint32
+	long     []flatBox // of the last ids: all that are of longClass and above
 }
 
 const slabs = 64
+
+// longClass is the shortest class of which the boxes themselves are kept, 16 bytes each: those
+// of 2^12 events and more. A view from afar passes over all of them that are held, of which a
+// run that leaks has hundreds of thousands with hundreds of others between any two, and to find
+// one by its number then costs four misses of the cache. Few blocks of other runs live as long.
+const longClass = 13
+
+// flatBox is a box in 16 bytes.
+type flatBox struct {
+	start, end  int32
+	place, size uint32
+}
+
+func flat(b box) flatBox {
+	return flatBox{int32(b.start), int32(b.end), uint32(b.place), uint32(b.size)}
+}
+
+func (b flatBox) box() box { return box{int(b.start), int(b.end), int64(b.place), int64(b.size)} }
 
 func newBoxIndex(s boxes, units int64) *boxIndex {
 	x := &boxIndex{boxes: s, first: make([]uint32, lengthClasses*sizeClasses*slabs+1)}
@@ -89,7 +108,19 @@ func newBoxIndex(s boxes, units int64) *boxIndex {
 		x.ids[next[k]] = id
 		next[k]++
 	})
+	for _, id := range x.ids[x.first[listOf(longClass, 0, 0)]:] {
+		x.long = append(x.long, flat(x.box(id)))
+	}
+	x.long = slices.Clone(x.long) // without what append keeps in reserve
 	return x
+}
+
+// at returns the box of the k-th id.
+func (x *boxIndex) at(k int) box {
+	if l := k - (len(x.ids) - len(x.long)); l >= 0 {
+		return x.long[l].box()
+	}
+	return x.box(x.ids[k])
 }
 
 // list returns which list a box is in.
@@ -126,23 +157,23 @@ func (x *boxIndex) class(length, size int, v view, f func(id uint32, b box)) {
 	lowest := max(v.low-1<<size+2, 0) // the highest of the class is 2^size-1 units
 	for slab := int(lowest >> x.slabBits); slab <= int((v.high-1)>>x.slabBits); slab++ {
 		k := listOf(length, size, slab)
-		if ids := x.ids[x.first[k]:x.first[k+1]]; len(ids) > 0 {
-			x.inList(ids, length, v, f)
+		if from, to := int(x.first[k]), int(x.first[k+1]); from < to {
+			x.inList(from, to, length, v, f)
 		}
 	}
 }
 
-// inList calls f for the boxes of a list that meet v.
-func (x *boxIndex) inList(ids []uint32, length int, v view, f func(id uint32, b box)) {
+// inList calls f for the boxes of a list, ids [from, to), that meet v.
+func (x *boxIndex) inList(from, to, length int, v view, f func(id uint32, b box)) {
 	earliest := v.from - 1<<length + 2 // the longest of the class lasts 2^length-1 events
-	k := sort.Search(len(ids), func(k int) bool { return x.box(ids[k]).start >= earliest })
-	for _, id := range ids[k:] {
-		b := x.box(id)
+	from += sort.Search(to-from, func(k int) bool { return x.at(from+k).start >= earliest })
+	for k := from; k < to; k++ {
+		b := x.at(k)
 		if b.start >= v.to {
 			return
 		}
 		if v.meets(b) {
-			f(id, b)
+			f(x.ids[k], b)
 		}
 	}
 }

@@ -19,6 +19,22 @@ func (d *Device) LiveAt(event int) (ids []uint32) {
 	return ids
 }
 
+// fewLive is LiveAt where at most limit blocks are allocated; else all is false. It takes the
+// time of so many: a run that leaks has hundreds of thousands.
+func (d *Device) fewLive(event, limit int) (ids []uint32, all bool) {
+	event = d.clamp(event)
+	for b, l := range d.TL.Held(event) {
+		if !l.LiveAfter(event) {
+			continue
+		}
+		if len(ids) == limit {
+			return nil, false
+		}
+		ids = append(ids, uint32(b))
+	}
+	return ids, true
+}
+
 // HeldAt is LiveAt with the blocks that are pending.
 func (d *Device) HeldAt(event int) (ids []uint32) {
 	d.TL.EachHeld(d.clamp(event), func(b int, _ timeline.Life) { ids = append(ids, uint32(b)) })

@@ -32,6 +32,10 @@ func TestLive(t *testing.T) {
 		if diff := gocmp.Diff(want, d.LiveAt(i)); diff != "" {
 			t.Fatalf("live after e%d (-want +got):\n%s", i, diff)
 		}
+		limit := rapid.IntRange(0, 9).Draw(t, "limit")
+		if few, all := d.fewLive(i, limit); all != (len(want) <= limit) || all && !slices.Equal(few, want) {
+			t.Fatalf("up to %d live after e%d: %v, %v; want %v", limit, i, few, all, want)
+		}
 		held := blocksWhere(d, func(l timeline.Life) bool { return l.HeldAfter(i) })
 		if diff := gocmp.Diff(held, d.HeldAt(i)); diff != "" {
 			t.Fatalf("held after e%d (-want +got):\n%s", i, diff)

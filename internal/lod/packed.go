@@ -48,8 +48,8 @@ func (d *Device) Packed(from, to int, limits PackedLimits) *Packed {
 		p.TooMany = true
 		return p
 	}
-	ids := d.LiveAt(from)
-	if len(ids)+last-first > limits.Blocks {
+	ids, all := d.fewLive(from, limits.Blocks-(last-first))
+	if !all {
 		p.TooMany = true
 		return p
 	}

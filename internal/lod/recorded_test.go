@@ -78,6 +78,12 @@ func checkRecorded(t *testing.T, d *Device) {
 func checkRecordedMap(t *testing.T, d *Device) {
 	visible := 0
 	d.Blocks.index.each(func(uint32, box) { visible++ })
+	index := d.Blocks.index
+	for k, id := range index.ids {
+		if index.at(k) != index.box(id) {
+			t.Fatalf("block %d is kept as %+v, and is %+v", id, index.at(k), index.box(id))
+		}
+	}
 	n := 0
 	see := view{0, d.Events, 0, int64(d.Lanes.Size)}
 	for range d.Blocks.rects(see, 0, 0) {

@@ -1,6 +1,9 @@
 package timeline
 
-import "sort"
+import (
+	"iter"
+	"sort"
+)
 
 // heldFan is how many blocks, or nodes of the level below, a node stands for.
 const heldFan = 16
@@ -43,27 +46,37 @@ func (t *Timeline) NumAllocatedBy(i int) int {
 // EachHeld calls f for every block that is handed out or pending after event i (-1:
 // before the first), in order. It takes time by the number of these.
 func (t *Timeline) EachHeld(i int, f func(block int, l Life)) {
-	t.eachHeld(len(t.held.levels)-1, 0, 1, t.NumAllocatedBy(i), i, f)
+	for block, l := range t.Held(i) {
+		f(block, l)
+	}
 }
 
-// eachHeld visits the nodes [from, to) of a level, level -1 being the blocks; n blocks
-// were allocated by event i.
-func (t *Timeline) eachHeld(level, from, to, n, i int, f func(int, Life)) {
+// Held is EachHeld as a sequence, which can be left early.
+func (t *Timeline) Held(i int) iter.Seq2[int, Life] {
+	return func(yield func(int, Life) bool) {
+		t.eachHeld(len(t.held.levels)-1, 0, 1, t.NumAllocatedBy(i), i, yield)
+	}
+}
+
+// eachHeld visits the nodes [from, to) of a level, level -1 being the blocks, and tells whether
+// to go on; n blocks were allocated by event i.
+func (t *Timeline) eachHeld(level, from, to, n, i int, f func(int, Life) bool) bool {
 	if level < 0 {
 		for k := from; k < min(to, n); k++ {
-			if l := t.Life(k); l.HeldAfter(i) {
-				f(k, l)
+			if l := t.Life(k); l.HeldAfter(i) && !f(k, l) {
+				return false
 			}
 		}
-		return
+		return true
 	}
 	nodes, blocks := t.held.levels[level], heldFan // of a node
 	for range level {
 		blocks *= heldFan
 	}
 	for k := from; k < min(to, (n+blocks-1)/blocks); k++ {
-		if int(nodes[k]) > i {
-			t.eachHeld(level-1, k*heldFan, (k+1)*heldFan, n, i, f)
+		if int(nodes[k]) > i && !t.eachHeld(level-1, k*heldFan, (k+1)*heldFan, n, i, f) {
+			return false
 		}
 	}
+	return true
 }

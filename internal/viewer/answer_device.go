@@ -61,7 +61,7 @@ func answerDevice(d *Device, _ *query) (any, error) {
 		File: x.File, Rank: x.Rank, Device: x.Device, Kind: x.Kind, Events: x.Events,
 		From: optional(x.Coverage.From), To: optional(x.Coverage.To), Times: d.times(),
 		CapacityBytes: optional(d.CapacityBytes), Peak: x.Peak, Start: newTotalsJSON(d.TL.Start), End: newTotalsJSON(d.TL.End),
-		Steps: x.Steps, Groupings: d.groupingsJSON(), Coverage: x.Coverage, Warnings: x.Warnings, Tiles: d.tiles(), Limit: d.limit(),
+		Steps: x.Steps, Groupings: d.named(), Coverage: x.Coverage, Warnings: x.Warnings, Tiles: d.tiles(), Limit: d.limit(),
 	}
 	j.Marks, j.MarksLeftOut = d.marks()
 	j.Lanes = d.lanes()

@@ -31,6 +31,7 @@ type Device struct {
 	// Made on first use, or before it where that costs no time.
 	categories func() *analyze.BlockCategories
 	groupings  func() []*Grouping
+	named      func() []groupingJSON // groups of all kinds that the page knows by name
 	bands      [len(groupingNames)]func() *lod.Grouping
 	made       *made
 }
@@ -54,6 +55,7 @@ func newDevice(life context.Context, rec *snapshot.Recording, x Explained, id st
 	}
 	d.categories = sync.OnceValue(func() *analyze.BlockCategories { return analyze.CategorizeBlocks(d.TL, d.Sites) })
 	d.groupings = sync.OnceValue(func() []*Grouping { return newGroupings(d) })
+	d.named = sync.OnceValue(d.groupingsJSON)
 	for k, by := range groupingNames {
 		d.bands[k] = sync.OnceValue(func() *lod.Grouping {
 			g := d.Grouping(by)
@@ -62,7 +64,7 @@ func newDevice(life context.Context, rec *snapshot.Recording, x Explained, id st
 	}
 	d.made = newMade(life, d)
 	var beside sync.WaitGroup
-	beside.Go(func() { d.groupings() }) // takes about as long as the other structures, and the first picture needs both
+	beside.Go(func() { d.named() }) // takes about as long as the other structures, and the first picture needs both
 	d.LOD = lod.New(d.TL)
 	beside.Wait()
 	return d
