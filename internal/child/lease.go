@@ -13,9 +13,8 @@ const (
 	ContextVariable = "ULLAGE_LEASE_CONTEXT" // bytes of it that a CUDA context is expected to take
 )
 
-// defaultContextBytes is what a context takes where the agent doesn't say: 520 to 580 MiB on
-// an H200 under driver 580.
-const defaultContextBytes = 600 << 20
+// defaultContextBytes is what a context takes where the agent does not say, as its own setting has it.
+const defaultContextBytes = 768 << 20
 
 // Lease is what the agent has granted to a run.
 type Lease struct {

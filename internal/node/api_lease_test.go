@@ -25,7 +25,7 @@ func TestLeaseLife(t *testing.T) {
 	end := at.Add(time.Minute)
 	want := client.Lease{
 		ID: 1, State: "granted", User: "ann", Group: "staff", Project: "eyes", Name: "train.py", MemoryBytes: 70 * units.GiB,
-		DeviceCount: 1, HolderPID: ann.id.PID, Epoch: at.UnixMilli(), Grade: "watched", ContextBytes: 600 * units.MiB,
+		DeviceCount: 1, HolderPID: ann.id.PID, Epoch: at.UnixMilli(), Grade: "watched", ContextBytes: 768 * units.MiB,
 		Shares: []client.Share{{Device: "GPU-0", Bytes: 70 * units.GiB}}, Queued: at, Granted: &at, Expires: &end,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -66,7 +66,7 @@ func (r *rig) wantLimits(a client.Advice, want ...client.Limit) {
 	}
 }
 
-const expected = 600 * mib // of a context: settings.Default
+const expected = 768 * mib // of a context: settings.Default
 
 func TestReportIsAdvised(t *testing.T) {
 	r := newRig(t, nil)
@@ -85,12 +85,12 @@ func TestReportIsAdvised(t *testing.T) {
 
 	// A reading between two reports tells what it uses besides.
 	r.tellOf(job, gpuA, 4*gib, 0)
-	r.put(job, gpuA, 4*gib+700*mib)
+	r.put(job, gpuA, 4*gib+900*mib)
 	r.round()
 	a = r.tellOf(job, gpuA, 4*gib, 0)
-	r.wantLimits(a, client.Limit{Device: gpuA, Bytes: 20*gib - 700*mib - outsideMargin, Epoch: epoch})
+	r.wantLimits(a, client.Limit{Device: gpuA, Bytes: 20*gib - 900*mib - outsideMargin, Epoch: epoch})
 	r.round()
-	if got := r.job(job).Devices[0].Outside; got == nil || *got != 700*mib {
+	if got := r.job(job).Devices[0].Outside; got == nil || *got != 900*mib {
 		t.Errorf("used besides: %v", got)
 	}
 
