@@ -189,6 +189,9 @@ func (r *fitter) run(ctx context.Context) error {
 			return findingErrorf("%s", b.Text())
 		}
 	}
+	if v.Partial != "" && len(v.Budgets) > 0 {
+		return withHint(fmt.Errorf("the prediction is in part only, which does not show that the program keeps within its budget: %s", v.Partial), "%s", toSeeAll(v.Prediction.Job.Trace))
+	}
 	return nil
 }
 
@@ -249,7 +252,11 @@ func (r *fitter) predict(t *fit.Trace) (*report.Fitting, error) {
 	if err != nil {
 		return nil, inputError(err)
 	}
-	return &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Partial: inPart(t), Notes: slices.Concat(r.otherDevices(t), r.notesOf(t), unsteady(job), r.otherReleases(t))}, nil
+	v := &report.Fitting{Command: strings.Join(t.Meta.Argv, " "), Prediction: p, Partial: inPart(t), Notes: slices.Concat(r.otherDevices(t), r.notesOf(t), unsteady(job), r.otherReleases(t))}
+	if v.Partial != "" {
+		v.Notes = append(v.Notes, toSeeAll(t))
+	}
+	return v, nil
 }
 
 // noCUDA is the error of a program that put nothing on the GPU; of its trace, where only

@@ -20,6 +20,7 @@ var faultHints = map[string]string{
 	"unsupported": "this is something that fit cannot do without a GPU; what it can do: docs/fit.md",
 	"extension":   "code that runs on the GPU by itself (extensions, Triton, CuPy) cannot run without one: leave it out by an option of the program, as attn_implementation=\"sdpa\", or give its operators shapes with torch.library.register_fake",
 	"network":     "the program wants the network: run it where there is one, or where what it fetches is in its cache",
+	"command":     "the program starts another that this machine lacks; what it asks of the GPU by such a one, as by nvidia-smi, has no answer without a GPU: leave that part out by an option of the program",
 	"file":        "the program needs a file: run it in its folder, with its data; contents do not matter to memory, sizes do",
 	"torch":       "this Python has no PyTorch: name the one that has, as in: ullage fit -- .venv/bin/python train.py; a build for the CPU will do",
 	"module":      "this Python lacks a module that the program needs: is it the environment that the job has?",
@@ -81,6 +82,18 @@ func inPart(t *fit.Trace) string {
 		return "the program ended without an optimizer step, and without a call of a model without gradients"
 	}
 	return ""
+}
+
+// toSeeAll says what would make a trace in part a whole one, by inPart.
+func toSeeAll(t *fit.Trace) string {
+	e := t.End
+	switch {
+	case e == nil:
+		return "what killed the program is not seen from here: a limit of main memory or of time, or another process"
+	case e.Reason == "backward":
+		return "an optimizer that is none of torch.optim is not seen: what it keeps for each parameter counts only where it is made by the first backward passes"
+	}
+	return "a whole step is one of an optimizer of torch.optim, or a call of a model under torch.no_grad(): do the arguments lead the program there? What it printed may say why not"
 }
 
 // stepsSeen counts the steps of a trace, as of one that has no end.

@@ -236,9 +236,20 @@ func TestFitInPart(t *testing.T) {
 			if got := fitJSON(t, &outside{}, exitDone, "--trace", file).Partial; got != tt.want {
 				t.Errorf("JSON: %q, want %q", got, tt.want)
 			}
+			var kept outside
+			code := kept.run(t, "fit", "--trace", file, "--budget", "reserved=1GiB")
+			if inPart := strings.Contains(kept.stderr.String(), "in part only, which does not show"); tt.want == "" && (code != exitDone || inPart) || tt.want != "" && (code != exitFailed || !inPart) {
+				t.Errorf("within a budget: exit code %d: %s", code, &kept.stderr)
+			}
+			if code := kept.run(t, "fit", "--trace", file, "--budget", "reserved=1MiB"); code != exitFinding {
+				t.Errorf("above a budget: exit code %d: %s", code, &kept.stderr)
+			}
 			var o outside
 			if code := o.run(t, "fit", "--trace", file); code != exitDone {
 				t.Fatalf("exit code %d: %s", code, &o.stderr)
+			}
+			if said := strings.Contains(o.stdout.String(), "What this assumes"); said != (tt.want != "") {
+				t.Errorf("what to do: %v", said)
 			}
 			_, answer, _ := strings.Cut(o.stdout.String(), "\n")
 			begins := "Fits on "

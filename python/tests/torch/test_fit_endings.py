@@ -36,6 +36,24 @@ if not IS_OLD:
         def test_a_file(self):
             self.check("torch.load('/none/weights.pt')", "file")
 
+        def test_a_command(self):
+            self.check("import subprocess; subprocess.check_output(['nvidia-smi-of-nobody'])", "command")
+            self.check("import subprocess; subprocess.run('true', cwd='/none/here')", "file")
+
+        def test_waiting_for_a_value(self):
+            waits = "import ullage._fit.values as values; values.READS = 50\nx = torch.randn(1, device='cuda')\nwhile x.sum().item() != 3: x = x + 1"
+            end = Run(f"import torch\n{waits}").end
+            self.assertEqual((end["reason"], end["fault"], end["where"]), ("error", "unsupported", "program.py:4"), end)
+            self.assertIn("it is always 1.0 here", end["message"])
+
+        def test_another_torch(self):
+            with tempfile.TemporaryDirectory() as folder:
+                with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as f:
+                    f.write("tensor = list")
+                problem = Run(f"import sys; sys.path.insert(0, {folder!r})\nimport torch").problem
+                self.assertEqual(problem["kind"], "torch")
+                self.assertIn(f"imports {os.path.join(folder, 'torch.py')} as torch, which is not PyTorch", problem["message"])
+
         def test_the_network(self):
             self.check("import urllib.request; urllib.request.urlopen('http://127.0.0.1:9/x', timeout=9)", "network")
 
@@ -90,6 +108,11 @@ if not IS_OLD:
         def test_inference_without_no_grad_is_stopped(self):
             run = Run("import torch\nnet = torch.nn.Linear(9, 9).cuda()\nwhile True: net(torch.ones(9, 9, device='cuda'))")
             self.assertEqual((run.status, run.end["reason"], run.end["calls"]), (0, "calls", 100))
+
+        def test_a_thread_ends_without_a_traceback(self):
+            run = Run(TRAIN + "import threading\nt = threading.Thread(target=train)\nt.start()\nt.join()")
+            self.assertEqual((run.status, steps(run), run.end["reason"]), (0, 3, "steps"))
+            self.assertNotIn("Traceback", run.err)
 
         def test_a_forked_child_is_traced(self):
             run = Run(TRAIN + "p = multiprocessing.get_context('fork').Process(target=train)\np.start()\np.join()\nraise SystemExit(p.exitcode)")

@@ -37,12 +37,13 @@ def chain(error: Optional[BaseException]) -> Iterator[BaseException]:
 
 
 def fault_of(error: BaseException) -> str:
-    """Whose fault an error is: unsupported, extension, network, file, torch, module, input, or the program's own."""
+    """Whose fault an error is: unsupported, extension, network, command, file, torch, module, input, or the program's own."""
     errors = list(chain(error))
     for fault, found in (
         ("unsupported", lambda e: isinstance(e, Unsupported)),
         ("extension", _is_of_extension),
         ("network", _is_of_network),
+        ("command", _misses_command),
         ("file", lambda e: isinstance(e, (FileNotFoundError, NotADirectoryError, PermissionError)) or _misses_data(e)),
         ("torch", lambda e: isinstance(e, ImportError) and e.name == "torch"),
         ("module", lambda e: isinstance(e, ImportError)),
@@ -66,6 +67,12 @@ def _is_of_network(error: BaseException) -> bool:
     if kind.__name__ in _NETWORK_ERRORS or isinstance(error, ConnectionError):
         return True
     return kind.__module__.split(".")[0] in _NETWORK_MODULES and any(word in kind.__name__ for word in ("onnect", "HTTP", "Timeout"))
+
+
+def _misses_command(error: BaseException) -> bool:
+    """Whether an error is that of starting a program that is not there, by its name: as nvidia-smi is not, without a GPU."""
+    name = getattr(error, "filename", None)
+    return isinstance(error, FileNotFoundError) and isinstance(name, str) and os.sep not in name and any(f.endswith("/subprocess.py") for f in _files(error.__traceback__))
 
 
 def _misses_data(error: BaseException) -> bool:

@@ -58,6 +58,7 @@ class TraceMode(_base):  # type: ignore[misc]
         self.trace, self.storages, self.card = trace, storages, card
         self.reuse = Reuse(storages, trace)
         self.known = Known(storages)
+        self.reads: dict[int, int] = {}  # of values that nobody knows, by stack
         self.in_optimizer = False
         self.module: Callable[[], Optional[int]] = lambda: None
         self.before_op: Callable[[], None] = lambda: None

@@ -60,7 +60,10 @@ def _torch_is_here(torch: Any, settings: config.Config) -> None:
 
 
 def _require(torch: Any) -> None:
-    version = str(getattr(torch, "__version__", "0"))
+    if not hasattr(torch, "__version__"):
+        place = getattr(torch, "__file__", None) or ", ".join(getattr(torch, "__path__", ()))
+        raise config.Problem("torch", f"the program imports {place} as torch, which is not PyTorch", "give the file or folder another name: it stands in PyTorch's way")
+    version = str(torch.__version__)
     numbers = tuple(int(n) for n in version.split("+")[0].split(".")[:2] if n.isdigit())
     if numbers < OLDEST:
         raise config.Problem(

@@ -2,13 +2,15 @@
 
 After the last step that is needed the trace is written out, and Stopped is raised where the program is: it is a SystemExit with
 status 0, so that `finally` blocks, context managers and functions registered with atexit run as at any exit, no traceback is
-printed, and `except Exception` does not catch it. A program that catches it all the same is stopped again at its next step, and
+printed, and `except Exception` does not catch it. In a thread that is not the main one it is SystemExit itself, of which Python prints
+nothing there either. A program that catches it all the same is stopped again at its next step, and
 ended outright at the third.
 """
 from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import Any, Callable
 
 TIMES = 3  # that a program is asked to end before it is ended
@@ -102,4 +104,4 @@ class Stopper:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
-        raise Stopped
+        raise Stopped() if threading.current_thread() is threading.main_thread() else SystemExit(0)

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from .faults import Unsupported
+
 if TYPE_CHECKING:
     from .mode import TraceMode
 
 aten = torch.ops.aten
 NONE = object()  # no answer: the operator is to be run as it is
 
+READS = 100_000  # of one line: more than an evaluation that counts its hits one by one, in some two minutes
 STAND_IN_BYTES = 1 << 20  # of the largest copy on the CPU that gets values; a larger one stays fake
 
 _FACTORIES = {
@@ -101,13 +104,22 @@ def _where(mode: "TraceMode") -> Optional[int]:
     return None if stack < 0 else stack
 
 
+def _told(mode: "TraceMode", number: Any, where: Optional[int]) -> None:
+    """Notes a stand-in that the program was told, and ends one that only waits for another answer."""
+    if where is not None:
+        count = mode.reads[where] = mode.reads.get(where, 0) + 1
+        if count >= READS:
+            raise Unsupported(f"the program read a value of the GPU {READS:,} times at one line: it waits for it to change, and it is always {number} here; end the loop after a number of rounds")
+    mode.trace.note("value", str(number), where)
+
+
 def _scalar(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: list[Any]) -> Any:
     t = args[0]
     value = mode.known.of(t)
     if value is not None:
         return value.item()
     number = stand_in(t)
-    mode.trace.note("value", str(number), _where(mode))
+    _told(mode, number, _where(mode))
     return number
 
 
@@ -123,7 +135,7 @@ def _copy_from_gpu(mode: "TraceMode", func: Any, args: Any, kwargs: Any, fakes: 
     mode.note_call(func, args, kwargs)
     if value is not None:
         return value.to(dtype, copy=True)
-    mode.trace.note("value", str(stand_in(source)), _where(mode))
+    _told(mode, stand_in(source), _where(mode))
     return torch.full(source.shape, stand_in(source), dtype=dtype)
 
 
