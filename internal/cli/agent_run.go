@@ -131,9 +131,17 @@ func (r *agentRun) run(ctx context.Context) error {
 				r.log.Info("the agent has ended; leases stay in the ledger")
 				return nil
 			}
-			return err
+			return r.endError(err)
 		}
 	}
+}
+
+// endError adds to why the agent ended what may be done about it.
+func (r *agentRun) endError(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) && r.settings.Metrics != "" {
+		return withHint(err, "NVIDIA's dcgm-exporter has port 9400 too: --metrics names another address")
+	}
+	return err
 }
 
 // reload reads the settings again. Where they cannot be, those of now stay.
