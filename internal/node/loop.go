@@ -138,11 +138,12 @@ func (l *loop) look(ctx context.Context) (soon bool) {
 		l.findClear(r)
 	}
 	l.settle(ctx, r)
-	l.enforceEnds()
-	l.tellOverdue(l.draining(), r.atMS, l.settings.Load().DrainDeadline)
+	drains := l.draining()
+	l.enforceEnds(drains)
+	l.tellOverdue(drains, r.atMS, l.settings.Load().DrainDeadline)
 	l.tellTrouble(r.problem)
 	l.show(r)
-	return l.soon(r)
+	return l.soon(r, drains)
 }
 
 // begin takes the leases that hold memory from the book.
@@ -317,8 +318,8 @@ func (l *loop) tellTrouble(problem string) {
 
 // soon tells whether the driver is about to give memory back that somebody waits for: a lease
 // has just been left by all its processes, or one that was never seen alive has left a place.
-func (l *loop) soon(r *round) bool {
+func (l *loop) soon(r *round, drains []lease.Lease) bool {
 	waited := false
 	l.Ledger.View(func(b *lease.Book) { waited = len(b.Waiting()) > 0 })
-	return r.passing && waited || slices.ContainsFunc(l.draining(), func(d lease.Lease) bool { return r.empty[d.ID] && r.atMS-d.DrainingMS < leavingMS })
+	return r.passing && waited || slices.ContainsFunc(drains, func(d lease.Lease) bool { return r.empty[d.ID] && r.atMS-d.DrainingMS < leavingMS })
 }

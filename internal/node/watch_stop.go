@@ -14,9 +14,10 @@ import (
 // enforceEnds ends the processes of leases that are over by policy: SIGTERM as soon as the
 // lease drains, SIGKILL when it has done so for the grace. Since that follows from the ledger
 // alone, an agent that was started anew goes on where the last one was.
-func (l *loop) enforceEnds() {
+func (l *loop) enforceEnds(drains []lease.Lease) {
 	s := l.settings.Load()
-	for _, held := range l.draining() {
+	for i := range drains {
+		held := &drains[i]
 		if held.Cause != lease.Stopped && (held.Cause != lease.Expired || s.Watch.Expired != settings.Stop) {
 			continue
 		}

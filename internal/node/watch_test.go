@@ -105,7 +105,7 @@ func (numbered) Group(gid int) (string, error) { return "g" + strconv.Itoa(gid),
 type rig struct {
 	*loop
 	*holdertest.Machine
-	t     *testing.T
+	t     testing.TB
 	clock *holdertest.Clock
 	bench *bench
 	path  string
@@ -142,7 +142,7 @@ func (l *logs) count(message string) (n int) {
 	return n
 }
 
-func newRig(t *testing.T, change func(*settings.Settings)) *rig {
+func newRig(t testing.TB, change func(*settings.Settings)) *rig {
 	t.Helper()
 	clock := holdertest.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	r := &rig{
