@@ -15,7 +15,7 @@ func TestUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := regexp.MustCompile(`(?m)^Exec\w+=/usr/bin/ullage (.*)$`).FindAllStringSubmatch(string(text), -1)
-	if len(lines) < 3 {
+	if len(lines) != 2 {
 		t.Fatalf("%d commands of ullage in the unit", len(lines))
 	}
 	for _, line := range lines {

@@ -140,6 +140,9 @@ func TestLeaseRequest(t *testing.T) {
 			{"GET /v1/leases/7/explain", 200, explanation, nil},
 			{"GET /v1/leases/7", 200, grantedLease, nil},
 		}, 3, "GPU-a 7 9 8589934592\n", waiting + now, nil},
+		{"too many wait", []answer{
+			submitted, {"GET /v1/leases/7", 429, says("busy", "too many requests"), nil}, {"GET /v1/leases/7", 200, grantedLease, nil},
+		}, 3, "GPU-a 7 9 8589934592\n", "", []time.Duration{3 * time.Second}},
 		{"waits less than is worth a word", []answer{submitted, {"GET /v1/leases/7", 200, grantedLease, nil}}, 3, "GPU-a 7 9 8589934592\n", "", nil},
 		{"the agent is not ready, then busy", []answer{
 			{"POST /v1/leases", 503, says("unready", "the GPUs have not been read yet"), nil},

@@ -85,17 +85,20 @@ func (w *waiter) wait(ctx context.Context, l client.Lease) (client.Lease, error)
 	for l.State == "queued" {
 		next, err := w.agent.Wait(ctx, l.ID, l.State, poll)
 		var gone *client.UnreachableError
+		var answer *client.AnswerError
 		switch {
 		case errors.As(err, &gone):
 			w.say(fmt.Sprintf("waiting for the agent to come back: %v", gone))
-			if err := w.pause(ctx, retryWait); err != nil {
-				return l, err
-			}
-			continue
-		case err != nil:
+			err = w.pause(ctx, retryWait)
+		case errors.As(err, &answer) && notYet(answer):
+			err = w.pause(ctx, max(answer.RetryAfter, retryWait))
+		case err == nil:
+			l = next
+		}
+		if err != nil {
 			return l, err
 		}
-		if l = next; l.State == "queued" {
+		if l.State == "queued" && gone == nil && answer == nil {
 			w.explain(ctx, l.ID)
 			poll = wordWait
 		}
