@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,7 +104,25 @@ func (a *App) top(ctx context.Context, f topFlags) error {
 	if f.asJSON {
 		return printJSON(a.Stdout, newTopJSON(moment))
 	}
+	explainHead(ctx, source.Agent, &moment)
 	return tui.Print(a.Stdout, a.OutLook(), moment)
+}
+
+// explainHead notes why the first in the queue waits. A table is of one moment: where the
+// agent does not say, it goes without.
+func explainHead(ctx context.Context, agent tui.Agent, m *tui.Moment) {
+	if m.About == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	i := slices.IndexFunc(m.Leases, func(l client.Lease) bool { return l.Position == 1 })
+	if i < 0 {
+		return
+	}
+	if x, err := agent.Explain(ctx, m.Leases[i].ID); err == nil && len(x.Reasons) > 0 {
+		m.Reading.Notes = append(m.Reading.Notes, fmt.Sprintf("lease %d, the first in the queue, waits: %s", m.Leases[i].ID, x.Reasons[0].Text))
+	}
 }
 
 // topSource is who is asked: the agent, unless another machine was chosen, and a probe.

@@ -31,6 +31,7 @@ func serveState(t *testing.T, s client.State) string {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /v1/state", answer(s))
+	mux.Handle("GET /v1/leases/4/explain", answer(client.Explanation{Reasons: []client.Reason{{Code: "memory", Text: "other leases hold what it needs"}}}))
 	mux.Handle("GET /v1/agent", answer(client.About{Probe: "fake:h200x2", Ready: true}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()

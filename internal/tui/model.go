@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -170,6 +171,8 @@ func (m *model) askWhy() tea.Cmd {
 	}
 	id, ask, ctx := l.ID, m.o.Agent.Explain, m.ctx
 	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(ctx, agentDeadline)
+		defer cancel()
 		explained, err := ask(ctx, id)
 		if explained.Reasons == nil {
 			explained.Reasons = []client.Reason{}
@@ -186,10 +189,18 @@ func (m *model) end(p gpu.Process) tea.Msg {
 	return toldMsg(fmt.Sprintf("process %d was asked to end (SIGTERM)", p.PID))
 }
 
+// releaseDeadline is longer than that of a question: what is answered has been written to
+// the disk.
+const releaseDeadline = 10 * time.Second
+
 // release gives a lease back.
 func (m *model) release(id int64) tea.Msg {
-	l, err := m.o.Agent.Release(m.ctx, id)
+	ctx, cancel := context.WithTimeout(m.ctx, releaseDeadline)
+	defer cancel()
+	l, err := m.o.Agent.Release(ctx, id)
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return toldMsg(fmt.Sprintf("the agent has not answered: whether lease %d is released, the list will show", id))
 	case err != nil:
 		return toldMsg(err.Error())
 	case l.State == stateDraining:

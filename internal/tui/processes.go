@@ -16,10 +16,11 @@ import (
 
 // Widths of a window from which columns show. 80 is what every terminal has.
 const (
-	narrow = 64
-	usual  = 80
-	wide   = 120
-	widest = 150
+	narrow    = 64
+	usual     = 80
+	wide      = 120
+	widest    = 150
+	slopeFrom = 170
 )
 
 // titleMemory is the column that processes are sorted by at first.
@@ -133,9 +134,30 @@ func (m *model) allocatorColumns() []column[row] {
 		amount("RESERVED", 100, part(func(a *client.Allocator) int64 { return a.ReservedBytes })),
 		amount("SPLIT", widest, part(func(a *client.Allocator) int64 { return a.InactiveSplitBytes })),
 		amount("OUTSIDE", widest, func(r row) *int64 { return r.outside() }),
+		{title: "SLOPE", from: slopeFrom, right: true, most: true, text: func(r row) string { return orDashText(r.slopeText()) }, compare: byAmount(func(r row) *int64 { return r.slope() })},
 		count("RETRIES", widest, func(a *client.Allocator) int64 { return a.AllocRetries }),
 		count("OOMS", widest, func(a *client.Allocator) int64 { return a.OOMs }),
 	}
+}
+
+// slope is by how much a job grows a step; nil where that is not known, or it does not.
+func (r *row) slope() *int64 {
+	if r.held == nil || r.held.Slope == nil {
+		return nil
+	}
+	n := int64(*r.held.Slope)
+	return &n
+}
+
+// slopeText is by how much a job grows a step, or a minute where it tells of no steps.
+func (r *row) slopeText() string {
+	switch {
+	case r.slope() != nil:
+		return units.FormatBytesDelta(*r.slope()) + " a step"
+	case r.held != nil && r.held.PerMinute != nil:
+		return units.FormatBytesDelta(int64(*r.held.PerMinute)) + " a minute"
+	}
+	return ""
 }
 
 func (r *row) outside() *int64 {
@@ -313,11 +335,8 @@ func (m *model) progressText(r row) string {
 	if j.Step != nil {
 		parts = append(parts, "step "+units.FormatCount(*j.Step))
 	}
-	switch {
-	case r.held.Slope != nil:
-		parts = append(parts, units.FormatBytesDelta(int64(*r.held.Slope))+" a step")
-	case r.held.PerMinute != nil:
-		parts = append(parts, units.FormatBytesDelta(int64(*r.held.PerMinute))+" a minute")
+	if text := r.slopeText(); text != "" {
+		parts = append(parts, text)
 	}
 	if j.Reported != nil {
 		parts = append(parts, "told "+m.ago(*j.Reported)+" ago")

@@ -157,6 +157,9 @@ func TestRelease(t *testing.T) {
 	d.agent.err = errors.New("lease 13 belongs to carol")
 	d.keys("y")
 	d.has("lease 13 belongs to carol")
+	d.agent.err = context.DeadlineExceeded
+	d.keys("x", "y")
+	d.has("the agent has not answered: whether lease 13 is released, the list will show")
 	if diff := cmp.Diff([]int64{12, 16}, d.agent.released); diff != "" {
 		t.Errorf("released (-want +got):\n%s", diff)
 	}
