@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -130,7 +129,7 @@ func (a *Agent) setPolicy(ctx context.Context, p lease.Policy) error {
 func (a *Agent) Ready() error {
 	switch v := a.now(); {
 	case v.problem != "":
-		return fmt.Errorf("the GPUs cannot be read: %s", v.problem)
+		return errors.New(v.problem)
 	case v.readings == 0:
 		return errors.New("the GPUs have not been read yet")
 	}

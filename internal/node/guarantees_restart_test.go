@@ -208,6 +208,15 @@ func TestS8OneDevice(t *testing.T) {
 	beside := r.ask(lease.Request{MemoryBytes: gib, Device: gpuB, Detached: true})
 	r.wantState(on, lease.Queued, "")
 	r.wantState(beside, lease.Granted, "")
+	if err := r.Ready(); err != nil {
+		t.Errorf("not ready for the other device: %v", err)
+	}
+	if n := r.logs.count("a device cannot be watched: nothing on it is freed, and soon nothing granted there"); n != 1 {
+		t.Errorf("said %d times, want once", n)
+	}
+	r.card(gpuA).problem, r.card(gpuA).device.Memory = "", &gpu.Memory{TotalBytes: 80 * gib}
+	r.round()
+	r.wantState(on, lease.Granted, "")
 }
 
 // TestS8Processes: while the machine's processes cannot be read, nobody's end is believed.

@@ -28,7 +28,8 @@ type loop struct {
 	over     map[overUse]bool
 	sent     map[holder.ID]syscall.Signal
 	overdue  map[lease.ID]bool
-	trouble  string // that was last logged
+	ill      map[string]string // what is wrong with devices
+	trouble  string            // that was last logged
 	cut      []string
 }
 
@@ -297,7 +298,7 @@ func (l *loop) read(ctx context.Context, r *round) {
 	}
 	l.Counters.Read(l.Clock.Now().Sub(began), err)
 	if err != nil {
-		r.problem = err.Error()
+		r.problem = "the GPUs cannot be read: " + err.Error()
 		return
 	}
 	r.read, r.reading = true, reading
@@ -314,6 +315,28 @@ func (l *loop) tellTrouble(problem string) {
 		l.Log.Info("the machine can be watched again")
 	}
 	l.trouble = problem
+}
+
+// tellDevices does so for what is wrong with one device, while the others can be watched.
+func (l *loop) tellDevices(r *round) {
+	now := map[string]string{}
+	for i := range r.reading.Devices {
+		d := &r.reading.Devices[i]
+		trouble := troubleOf(d)
+		if trouble == "" {
+			continue
+		}
+		now[d.UUID] = trouble
+		if _, known := l.ill[d.UUID]; !known {
+			l.Log.Error("a device cannot be watched: nothing on it is freed, and soon nothing granted there", "device", d.UUID, "error", trouble)
+		}
+	}
+	for uuid := range l.ill {
+		if _, still := now[uuid]; !still {
+			l.Log.Info("a device can be watched again, or is gone", "device", uuid)
+		}
+	}
+	l.ill = now
 }
 
 // soon tells whether the driver is about to give memory back that somebody waits for: a lease

@@ -12,7 +12,7 @@ import (
 // after it was published; the next reading makes a new one.
 type view struct {
 	reading  gpu.Reading // the last that succeeded
-	problem  string      // why the last attempt to read failed; empty where it did not
+	problem  string      // why the machine could not be watched just now; empty where it could
 	readings int64       // that succeeded since the agent began: 0 means that nothing is known yet
 	read     time.Time   // when the reading came, by the agent's clock: a recorded one has the time of its recording
 	watched  map[lease.ID]watched

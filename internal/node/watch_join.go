@@ -19,11 +19,11 @@ func (l *loop) join(r *round) {
 		}
 		l.cut = cut
 	}
+	l.tellDevices(r)
 	for i := range r.places {
 		p := &r.places[i]
 		switch {
 		case p.problem != "":
-			r.problem = p.UUID + ": " + p.problem
 			continue
 		case p.split:
 			continue
