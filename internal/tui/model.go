@@ -171,13 +171,13 @@ func (m *model) askWhy() tea.Cmd {
 	}
 	id, ask, ctx := l.ID, m.o.Agent.Explain, m.ctx
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(ctx, agentDeadline)
+		within, cancel := context.WithTimeout(ctx, agentDeadline)
 		defer cancel()
-		explained, err := ask(ctx, id)
+		explained, err := ask(within, id)
 		if explained.Reasons == nil {
 			explained.Reasons = []client.Reason{}
 		}
-		return whyMsg{id, explained.Reasons, err}
+		return whyMsg{id, explained.Reasons, late(ctx, err)}
 	}
 }
 

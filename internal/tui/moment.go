@@ -99,15 +99,21 @@ func (s *Source) askAgent(ctx context.Context) (Moment, error) {
 	}
 	if err != nil {
 		s.about = nil
-		if within.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("the agent has not answered for %s", units.FormatDuration(agentDeadline))
-		}
-		return Moment{}, err
+		return Moment{}, late(ctx, err)
 	}
 	if s.Name != nil {
 		s.Name(&state.Reading)
 	}
 	return Moment{State: state, About: s.about, Local: gpu.OfThisMachine(s.about.Probe), Asked: s.Clock.Now()}, nil
+}
+
+// late is the error of a question that had agentDeadline, in words where the agent missed
+// that. ctx is without the deadline: where it has ended too, the user has left.
+func late(ctx context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("the agent has not answered for %s", units.FormatDuration(agentDeadline))
+	}
+	return err
 }
 
 // meet asks an agent that has just come, or come back, who it is and whom it takes us for.
