@@ -3,10 +3,7 @@ package viewer
 import (
 	"context"
 	"fmt"
-	"io"
 	"testing"
-
-	madeup "github.com/ullage-dev/ullage/internal/made"
 )
 
 // BenchmarkAnswers asks about a made run of 5.2 million events, at another moment each
@@ -14,12 +11,7 @@ import (
 // to event asks, 150 ms for what passes over the whole run.
 func BenchmarkAnswers(b *testing.B) {
 	s := newServer(b, File{Name: "made", Rank: -1, Read: func(context.Context, func(Stage, float64)) (*Read, error) {
-		r, w := io.Pipe()
-		go func() {
-			_, err := (madeup.Run{Events: 5_200_000}).WritePickle(w)
-			w.CloseWithError(err)
-		}()
-		return readRecording(r, "made")
+		return readRecording(madeRecording(5_200_000), "made")
 	}})
 	for _, err := range s.Load(context.Background()) {
 		b.Fatal(err)

@@ -1,9 +1,10 @@
 package viewer
 
 import (
-	"bytes"
 	"context"
+	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -15,34 +16,40 @@ import (
 	training "github.com/ullage-dev/ullage/internal/made"
 )
 
-// madeEvents is how long the recording of the benchmarks is. Set ULLAGE_BENCH_FILE to a
-// recording to take that instead.
-const madeEvents = 1_000_000
+var (
+	benchRecording = flag.String("recording", "", "recording to run benchmarks on, in place of a made one")
+	benchEvents    = flag.Int("events", 1_000_000, "events of the made one")
+)
 
 // benchFile reads a long recording.
 func benchFile(b *testing.B) *Read {
 	b.Helper()
-	if name := os.Getenv("ULLAGE_BENCH_FILE"); name != "" {
-		f, err := os.Open(name)
+	name, from := "made.pickle", io.Reader(nil)
+	if *benchRecording != "" {
+		f, err := os.Open(*benchRecording)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer f.Close()
-		read, err := readRecording(f, name)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return read
+		name, from = *benchRecording, f
+	} else {
+		from = madeRecording(*benchEvents)
 	}
-	var file bytes.Buffer
-	if _, err := (training.Run{Events: madeEvents, Leak: true}).WritePickle(&file); err != nil {
-		b.Fatal(err)
-	}
-	read, err := readRecording(&file, "made.pickle")
+	read, err := readRecording(from, name)
 	if err != nil {
 		b.Fatal(err)
 	}
 	return read
+}
+
+// madeRecording is a made run that leaks, as it is written: one of 50 million events has 5 GB.
+func madeRecording(events int) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		_, err := (training.Run{Events: events, Leak: true}).WritePickle(w)
+		w.CloseWithError(err)
+	}()
+	return r
 }
 
 // benchServer serves what was read.

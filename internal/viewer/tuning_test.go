@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,13 +28,13 @@ func TestExportEndsWhileItWaits(t *testing.T) {
 
 // searching is a tuning whose searches take an hour of a fake clock, and how many began and
 // were ended early.
-func searching(life context.Context) (t *tuning, began, ended *int) {
-	began, ended = new(int), new(int)
+func searching(life context.Context) (t *tuning, began, ended *atomic.Int32) {
+	began, ended = new(atomic.Int32), new(atomic.Int32)
 	return newTuning(life, func(ctx context.Context) (*tuneJSON, error) {
-		*began++
+		began.Add(1)
 		select {
 		case <-ctx.Done():
-			*ended++
+			ended.Add(1)
 			return nil, context.Cause(ctx)
 		case <-time.After(time.Hour):
 			return &tuneJSON{}, nil
@@ -60,8 +61,8 @@ func TestTuningIsWaitedFor(t *testing.T) {
 			time.Sleep(time.Minute) // a page that is not looked at
 		}
 		time.Sleep(24 * time.Hour)
-		if _, err := tuning.answer(nil); err != nil || *began != 1 || *ended != 0 {
-			t.Errorf("%v, after %d searches of which %d were ended", err, *began, *ended)
+		if _, err := tuning.answer(nil); err != nil || began.Load() != 1 || ended.Load() != 0 {
+			t.Errorf("%v, after %d searches of which %d were ended", err, began.Load(), ended.Load())
 		}
 	})
 }
@@ -73,17 +74,17 @@ func TestTuningIsGivenUp(t *testing.T) {
 		tuning, began, ended := searching(t.Context())
 		gone := make(chan struct{})
 		close(gone)
-		for k := range 2 {
+		for k := range int32(2) {
 			if _, err := tuning.answer(gone); err == nil {
 				t.Fatal("there is an answer after no time")
 			}
 			time.Sleep(tuneForgotten - time.Second)
-			if synctest.Wait(); *ended != k {
+			if synctest.Wait(); ended.Load() != k {
 				t.Fatalf("search %d was given up before its time", k)
 			}
 			time.Sleep(2 * time.Second)
-			if synctest.Wait(); *began != k+1 || *ended != k+1 {
-				t.Fatalf("%d searches began and %d were ended, want %d", *began, *ended, k+1)
+			if synctest.Wait(); began.Load() != k+1 || ended.Load() != k+1 {
+				t.Fatalf("%d searches began and %d were ended, want %d", began.Load(), ended.Load(), k+1)
 			}
 		}
 	})
@@ -104,8 +105,8 @@ func TestTuningEndsWithTheServer(t *testing.T) {
 		began := time.Now()
 		stop()
 		err := <-answers
-		if !errors.Is(err, context.Canceled) || *ended != 1 || time.Since(began) != 0 {
-			t.Errorf("%v after %v; %d searches were ended", err, time.Since(began), *ended)
+		if !errors.Is(err, context.Canceled) || ended.Load() != 1 || time.Since(began) != 0 {
+			t.Errorf("%v after %v; %d searches were ended", err, time.Since(began), ended.Load())
 		}
 		time.Sleep(2 * tuneForgotten) // nothing is left that would run
 	})
