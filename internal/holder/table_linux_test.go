@@ -139,6 +139,20 @@ func TestWatch(t *testing.T) {
 	_ = cmd.Wait()
 }
 
+// TestWatchReused: an event of a file that was closed is not taken for one of the process that
+// has its number now.
+func TestWatchReused(t *testing.T) {
+	m := openMachine(t)
+	_, id := sleeper(t)
+	if err := m.Watch(id); err != nil {
+		t.Fatal(err)
+	}
+	m.note([]unix.EpollEvent{{Events: unix.EPOLLIN, Fd: int32(m.byID[id])}})
+	if dead := m.Dead(); len(dead) > 0 {
+		t.Errorf("dead: %v, and it lives", dead)
+	}
+}
+
 // TestWatchMany: when too many are watched, it is still told who has ended.
 func TestWatchMany(t *testing.T) {
 	m := openMachine(t)

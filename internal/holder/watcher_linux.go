@@ -72,11 +72,12 @@ func (w *watcher) run() {
 	}
 }
 
-// note takes down who has ended.
+// note takes down who has ended. Since the events were fetched a file may have been closed and
+// its number given to another process, so each is asked again.
 func (w *watcher) note(events []unix.EpollEvent) {
 	w.mu.Lock()
 	for _, e := range events {
-		if id, ok := w.byFD[int(e.Fd)]; ok {
+		if id, ok := w.byFD[int(e.Fd)]; ok && !alive(int(e.Fd)) {
 			w.dead = append(w.dead, id)
 			w.drop(id)
 		}
