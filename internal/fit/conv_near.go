@@ -62,7 +62,7 @@ const (
 
 // bound returns the most that a computation is expected to take whatever kernel cuDNN runs for it:
 // copies of all operands, and parts of sums. Of 100 convolutions drawn at random, 97 took at most
-// that or what the nearest did.
+// that or what the nearest did (conv_near_test.go).
 func (v *convShape) bound(d convDir) int64 {
 	copies := v.copies()
 	if v.grouping() == 1 {

@@ -12,7 +12,7 @@ import (
 )
 
 // convBytes is what testdata/gpu/conv_workspace.py measured on an H200 with cuDNN 9.19, of
-// 87,000 layers with their batches, 205,000 workspaces: the layers of 230 models of torchvision and timm at several
+// 87,000 convolutions, 259,000 workspaces: the layers of 230 models of torchvision and timm at several
 // batches and image sizes, series in which one number varies, and random ones, odd channels, dilations, large
 // kernels, one and three dimensions included. conv_table_test.go makes
 // the file from the measurements (-update) and holds it against them.
