@@ -33,6 +33,7 @@ import (
 //	lease-is ID STATE     waits until a lease is in a state
 //	log PATTERN           checks that the agent has logged a line that has a text
 func TestAgentScripts(t *testing.T) {
+	root := treeRoot(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                filepath.Join("..", "..", "internal", "cli", "testdata", "script-agent"),
 		RequireUniqueNames: true,
@@ -47,6 +48,8 @@ func TestAgentScripts(t *testing.T) {
 			env.Setenv("S", dir)
 			env.Setenv("ULLAGE_SOCKET", filepath.Join(dir, "s"))
 			env.Setenv("TZ", "UTC")
+			env.Setenv("TESTDATA", filepath.Join(root, "testdata"))
+			env.Setenv("FAKES", filepath.Join(root, "python", "tests", "fake"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

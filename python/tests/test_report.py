@@ -48,7 +48,7 @@ def fails(size):
 """
 
 
-class FakeAgent(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+class FakeAgent(socketserver.ThreadingMixIn, getattr(socketserver, "UnixStreamServer", socketserver.TCPServer)):  # type: ignore[misc]
     """Answers reports as it is told, and keeps them."""
 
     daemon_threads = True

@@ -79,7 +79,9 @@ class _Properties:
 
     def __init__(self, device):
         if not os.environ.get("FAKE_TORCH", "2.11").startswith(("2.0", "2.1.", "2.3")):
-            self.uuid = f"0000000{device}-0000-0000-0000-000000000000"
+            named = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+            known = device < len(named) and named[device].startswith("GPU-")
+            self.uuid = named[device][len("GPU-"):] if known else f"0000000{device}-0000-0000-0000-000000000000"
 
 
 def get_device_properties(device):
