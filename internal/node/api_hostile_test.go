@@ -145,9 +145,7 @@ type broken struct{ Names }
 // nobody else feels it.
 func TestFlood(t *testing.T) {
 	w := newWorld(t, nil)
-	w.front.limits.mu.Lock()
-	w.front.limits.perUser = 10
-	w.front.limits.mu.Unlock()
+	w.allow(10)
 	ann, bob := w.as(annUID), w.as(bobUID)
 	var open []net.Conn
 	for range 10 + connsSurplus {

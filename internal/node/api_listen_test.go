@@ -95,6 +95,7 @@ func TestMetricsAddress(t *testing.T) {
 func TestRun(t *testing.T) {
 	w := newWorld(t, nil)
 	w.stop()
+	w.publish(&view{}) // as at the start
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan struct{})
 	w.Started = func() { close(answered) }

@@ -361,7 +361,7 @@ func provoke(t *testing.T, w *world, method, path, want string) {
 		body = `{"name":"` + strings.Repeat("x", maxBody) + `"}`
 	case "429":
 		w = newWorld(t, nil)
-		w.front.limits.perUser = 0
+		w.allow(0)
 		who = w.as(annUID)
 	case "503":
 		w = newWorld(t, func(o *Options) { o.Names = away{} })

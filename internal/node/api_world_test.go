@@ -323,3 +323,10 @@ func (w *world) connections() int {
 	defer w.front.limits.mu.Unlock()
 	return w.front.limits.total
 }
+
+// allow sets how many connections one user may have.
+func (w *world) allow(n int) {
+	w.front.limits.mu.Lock()
+	defer w.front.limits.mu.Unlock()
+	w.front.limits.perUser = n
+}
