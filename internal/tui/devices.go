@@ -272,7 +272,7 @@ func (m *model) fillText(f fill) string {
 	if !f.told {
 		text = fmt.Sprintf("processes at least %s, other at most %s: not all tell", units.FormatBytes(f.processes), units.FormatBytes(f.other))
 	}
-	if m.now.About != nil {
+	if f.allocated+f.cached > 0 {
 		text += fmt.Sprintf("; PyTorch that reports: %s allocated, %s reserved", units.FormatBytes(f.allocated), units.FormatBytes(f.allocated+f.cached))
 	}
 	return text
