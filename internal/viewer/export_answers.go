@@ -167,7 +167,7 @@ func (d *Device) events() []int {
 			list = append(list, f.Event)
 		}
 	}
-	for _, m := range d.eventMarks() {
+	for _, m := range d.made.eventMarks() {
 		list = append(list, m.Event)
 	}
 	list = append(list, d.Events()-1)

@@ -15,6 +15,8 @@ type made struct {
 	tables  func() *table.Tables
 	retries func() []int // events at which memory was given back to fit a request
 	tuning  *tuning
+
+	eventMarks func() []markJSON // see Device.eventMarks
 }
 
 func newMade(life context.Context, d *Device) *made {
@@ -22,9 +24,10 @@ func newMade(life context.Context, d *Device) *made {
 	m.lines = sync.OnceValue(func() *analyze.Places { return analyze.NewLines(d.Sites) })
 	m.modules = sync.OnceValue(func() *analyze.Places { return analyze.NewModules(d.Sites) })
 	m.tables = sync.OnceValue(func() *table.Tables { return newTables(d) })
+	m.eventMarks = sync.OnceValue(d.eventMarks)
 	m.retries = sync.OnceValue(func() []int {
 		var events []int
-		for _, mark := range d.eventMarks() {
+		for _, mark := range m.eventMarks() {
 			if mark.Kind == "retry" {
 				events = append(events, mark.Event)
 			}

@@ -24,7 +24,7 @@ const maxAnnotations = 2000
 
 // marks returns what to point out, in order of events, and how many annotations are left out.
 func (d *Device) marks() (list []markJSON, leftOut int) {
-	list = d.eventMarks()
+	list = slices.Clone(d.made.eventMarks())
 	notes := d.annotations()
 	leftOut = max(len(notes)-maxAnnotations, 0)
 	list = append(list, notes[:len(notes)-leftOut]...)
