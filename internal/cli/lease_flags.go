@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type leaseFlags struct {
 
 // addTo adds the flags that every command has which asks for a lease. How much memory is asked
 // for has another name in each.
-func (f *leaseFlags) addTo(cmd *cobra.Command) {
+func (f *leaseFlags) addTo(app *App, cmd *cobra.Command, c *connection) {
 	fl := cmd.Flags()
 	fl.IntVar(&f.gpus, "gpus", 1, "how many GPUs, or MIG instances, with so much memory on each")
 	fl.StringVar(&f.gpu, "gpu", "", "`which`: a UUID, or part of a model's name, as in h200")
@@ -35,6 +36,9 @@ func (f *leaseFlags) addTo(cmd *cobra.Command) {
 	fl.StringVar(&f.project, "project", "", "`name` of a project of yours, whose quota counts")
 	fl.StringVar(&f.ttl, "ttl", "", "`time` after which the lease ends, as in 90min, 8h or 2d")
 	fl.BoolVar(&f.noWait, "no-wait", false, "refused if it cannot start now")
+	completeFlag(cmd, "gpu", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return completeDevices(app, c)(cmd, nil, prefix)
+	})
 }
 
 // request returns what the flags ask for. memoryFlag is what the flag for memory is called.
@@ -52,6 +56,9 @@ func (f *leaseFlags) request(memoryFlag string) (client.Request, error) {
 		}
 	} else if !f.exclusive {
 		return r, usageErrorf("--%s is missing: how much memory, on each GPU; or --exclusive for all of it", memoryFlag)
+	}
+	if _, err := strconv.Atoi(f.gpu); err == nil { // which would be a part of many a model's name
+		return r, withHint(usageErrorf("--gpu: %s is a number, and a GPU is named by its UUID: CUDA's numbers are not the driver's", f.gpu), "'ullage lease devices' shows them")
 	}
 	if strings.HasPrefix(f.gpu, "GPU-") || strings.HasPrefix(f.gpu, "MIG-") {
 		r.Device = f.gpu

@@ -52,7 +52,7 @@ func newLeaseRequest(app *App, c *connection) *cobra.Command {
 	fl := cmd.Flags()
 	fl.SetInterspersed(false) // what follows the command's name is its own
 	fl.StringVar(&r.memory, "memory", "", "`size` on each GPU, as in 8GiB")
-	r.leaseFlags.addTo(cmd)
+	r.leaseFlags.addTo(app, cmd, c)
 	fl.BoolVar(&share, "share", false, "others may be on the GPU too: so it is without --exclusive")
 	fl.BoolVar(&wait, "wait", false, "wait until it is granted: so it is without --no-wait")
 	fl.StringVar(&r.name, "name", "", "`name` that lists show (default: the command's)")

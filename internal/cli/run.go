@@ -85,7 +85,7 @@ func newRun(app *App) *cobra.Command {
 	fl.StringVar(&f.allocConf, "alloc-conf", "", "`settings` of PyTorch's allocator, as in expandable_segments:True")
 	fl.StringVar(&f.failOn, "fail-on", "", "record at exit too, and exit with 3 on a finding of these `rules` (beginnings of ids, by commas) if the program succeeded")
 	fl.StringVar(&f.memory, "lease", "", "ask for a lease of this `size` on each GPU first, as in 8GiB")
-	f.leaseFlags.addTo(cmd)
+	f.leaseFlags.addTo(app, cmd, &f.connection)
 	f.connection.addTo(cmd, false)
 	return cmd
 }
