@@ -36,3 +36,35 @@ func TestSearchBuffers(t *testing.T) {
 		t.Error("searches are predicted worse than they were")
 	}
 }
+
+// TestTransforms: workspaces of kernels that transform, as heuristic mode and searches showed them.
+func TestTransforms(t *testing.T) {
+	square := func(mode convMode, n, c, h, k, r, pad int64) convShape {
+		return convShape{mode: mode, n: n, c: c, h: h, w: h, k: k, r: r, s: r, stride: 1, pad: pad, dilation: 1, groups: 1}
+	}
+	for _, tt := range []struct {
+		v        convShape
+		measured int64
+	}{
+		{square(convF32, 1, 512, 28, 512, 3, 1), 2295595008},
+		{square(convTF32, 3, 136, 35, 359, 1, 0), 1663843040},
+		{square(convTF32, 1, 38, 27, 27, 9, 4), 36287120},
+		{square(convF32, 4, 258, 13, 32, 3, 1), 21696768},
+	} {
+		if got := tt.v.fft(); got < tt.measured*97/100 || got > tt.measured*103/100 {
+			t.Errorf("%+v: computed %d, measured %d", tt.v, got, tt.measured)
+		}
+		if !tt.v.transforms(tt.measured) || tt.v.transforms(tt.v.copies()) {
+			t.Errorf("%+v: is not known by its workspace", tt.v)
+		}
+	}
+	strided := square(convTF32, 1, 38, 27, 27, 9, 4)
+	strided.stride = 2
+	large := square(convTF32, 1, 38, 300, 27, 9, 4)
+	half := square(convBF16, 1, 38, 27, 27, 9, 4)
+	for _, v := range []convShape{strided, large, half} {
+		if v.fft() != 0 {
+			t.Errorf("%+v: no kernel that transforms can run", v)
+		}
+	}
+}
