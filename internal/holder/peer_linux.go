@@ -68,10 +68,13 @@ func peerByPID(socket, pid int) (int, error) {
 	if err != nil {
 		return -1, goneOr(err)
 	}
-	ends := []unix.PollFd{{Fd: int32(socket)}}
-	if _, err := unix.Poll(ends, 0); err != nil || ends[0].Revents&unix.POLLHUP != 0 {
+	events, err := poll(socket, 0) // that it is closed is told unasked
+	if err == nil && events&unix.POLLHUP != 0 {
+		err = ErrGone
+	}
+	if err != nil {
 		unix.Close(pidfd)
-		return -1, errors.Join(ErrGone, err)
+		return -1, err
 	}
 	return pidfd, nil
 }

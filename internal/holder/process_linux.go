@@ -34,7 +34,18 @@ func startOf(pidfd, pid int) (int64, error) {
 // alive tells whether the process of a pidfd runs: one that has ended, but was not waited
 // for yet, does not.
 func alive(pidfd int) bool {
-	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
-	n, err := unix.Poll(fds, 0)
-	return err == nil && n == 0
+	events, err := poll(pidfd, unix.POLLIN)
+	return err != nil || events&unix.POLLIN == 0 // who cannot be asked about lives
+}
+
+// poll tells what of some events has happened at a file, without waiting. A signal that
+// arrives meanwhile ends the call all the same, and Go's runtime sends itself many.
+func poll(fd int, events int16) (int16, error) {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
+	for {
+		_, err := unix.Poll(fds, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fds[0].Revents, err
+		}
+	}
 }

@@ -2,7 +2,9 @@ package holder
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,5 +61,35 @@ func TestTerminateOther(t *testing.T) {
 	}
 	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("the other is gone: %v", err)
+	}
+}
+
+// TestAliveUnderSignals: a process that lives does so whatever signals reach this one while
+// it asks.
+func TestAliveUnderSignals(t *testing.T) {
+	_, id := sleeper(t)
+	pidfd, err := unix.PidfdOpen(id.PID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pidfd)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread, done := unix.Gettid(), make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 20_000 {
+			_ = unix.Tgkill(os.Getpid(), thread, unix.SIGURG)
+		}
+	}()
+	for asked := 0; ; asked++ {
+		if !alive(pidfd) {
+			t.Fatalf("dead, when asked for the %d-th time", asked)
+		}
+		select {
+		case <-done:
+			return
+		default:
+		}
 	}
 }

@@ -63,7 +63,10 @@ func (w *watcher) run() {
 		n, err := 0, error(nil)
 		closed := w.raw.Read(func(fd uintptr) bool {
 			n, err = unix.EpollWait(int(fd), events, 0)
-			return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+			for errors.Is(err, unix.EINTR) { // Go's poller tells of news once: none may be left
+				n, err = unix.EpollWait(int(fd), events, 0)
+			}
+			return n != 0 || err != nil
 		})
 		if closed != nil || err != nil {
 			return
