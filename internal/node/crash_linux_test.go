@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -232,6 +233,15 @@ func (c *crowd) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Sprintf(format, args...))
 }
 
+// wrong is what has been found so far.
+func (c *crowd) wrong() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.load.mu.Lock()
+	defer c.load.mu.Unlock()
+	return slices.Concat(c.faults, c.load.faults)
+}
+
 // hear takes down what the agent says of a lease. It never goes back.
 func (c *crowd) hear(key string, l client.Lease) {
 	c.mu.Lock()
@@ -439,7 +449,7 @@ func TestS2Crashes(t *testing.T) {
 		clients.Go(func() { c.live(n) })
 	}
 	random := rand.New(rand.NewPCG(c.seed, 1<<32))
-	for k := range *crashes {
+	for k := 0; k < *crashes && len(c.wrong()) == 0; k++ {
 		c.life(dir, random, k%2 == 0)
 		if k%50 == 49 {
 			c.check(dir)
@@ -453,7 +463,7 @@ func TestS2Crashes(t *testing.T) {
 	_ = last.Wait()
 	c.check(dir)
 	c.compare(dir)
-	for _, f := range append(c.faults, c.load.faults...) {
+	for _, f := range c.wrong() {
 		t.Error(f)
 	}
 	t.Logf("%d crashes, %d leases that were answered", *crashes, len(c.leases))
