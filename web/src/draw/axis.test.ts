@@ -16,7 +16,7 @@ describe("ticks of bytes are binary", () => {
     [{ from: 0, to: 100 }, 120, ["0", "64 B"]],
     [{ from: 0, to: 17 * GiB }, 35, ["0", "16 GiB"]],
     [{ from: 0, to: 31 * GiB }, 35, ["0", "16 GiB"]],
-    [{ from: 10.2 * GiB, to: 10.9 * GiB }, 60, ["10.50 GiB", "10.75 GiB"]],
+    [{ from: 10.2 * GiB, to: 10.9 * GiB }, 60, ["10.25 GiB", "10.50 GiB", "10.75 GiB"]],
     [{ from: 0, to: 31 * GiB }, 20, ["0"]],
   ])("%j over %d pixels", (span, px, want) => expect(labels(byteTicks(span, px))).toEqual(want));
 
