@@ -149,7 +149,7 @@ func (rs *reports) claimsOn(in *intake, t *teller, place string, id lease.ID) (c
 		}
 		claims = append(claims, claim{d.now.ReservedBytes, r.besides(d, in), d.promised, stray(r, place, used, in.context)})
 	}
-	for _, p := range rs.sight.by[place] {
+	for _, p := range rs.sight.on[place].who {
 		switch {
 		case len(p.leases) == 0 || p.leases[0] != id || reporting[p.id]:
 		case p.used == nil:

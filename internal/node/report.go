@@ -68,7 +68,7 @@ func (a *Agent) report(ctx context.Context, who *caller, r client.Report) (clien
 	a.Counters.Reported(who.id.PID, who.id.Start, r.Devices)
 	marked := a.markedLease(who)
 	s := a.settings.Load()
-	in := intake{who: who, marked: marked, now: a.Clock.Now(), context: s.ContextBytes, interval: s.Interval, shareOf: a.shareOf}
+	in := intake{who: who, marked: marked, now: a.Clock.Now(), nowMS: a.Clock.NowMS(), context: s.ContextBytes, interval: s.Interval, shareOf: a.shareOf}
 	return a.reports.take(&in, &r), nil
 }
 
@@ -138,6 +138,7 @@ type intake struct {
 	who      *caller
 	marked   []lease.ID
 	now      time.Time
+	nowMS    int64
 	context  int64 // bytes that a context is expected to take
 	interval time.Duration
 	shareOf  func(id lease.ID, device string) (bytes, epoch int64, ok bool)
@@ -155,6 +156,7 @@ func (rs *reports) take(in *intake, r *client.Report) client.Advice {
 		if place := rs.sight.find(r.Devices[i].Device, t.id); place != "" {
 			named[place] = true
 			rs.update(t, place, &r.Devices[i], before)
+			t.devices[place].follow(t, &r.Devices[i], in.nowMS)
 		}
 	}
 	for place := range t.devices {
@@ -192,7 +194,6 @@ func (rs *reports) update(t *teller, place string, r *client.ReportDevice, befor
 		}
 	}
 	d.now = r.Allocator
-	d.follow(t, r)
 }
 
 // measure narrows down what the process uses besides its allocator, by a reading between two
@@ -209,15 +210,15 @@ func (d *reported) measure(used, reservedBefore, reservedAfter int64) {
 }
 
 // follow adds to the trend of what is allocated.
-func (d *reported) follow(t *teller, r *client.ReportDevice) {
+func (d *reported) follow(t *teller, r *client.ReportDevice, nowMS int64) {
 	switch {
 	case r.AfterStep != nil:
 		if !d.bySteps {
 			d.trend, d.bySteps = trend{}, true
 		}
-		d.trend.add(t.at.UnixMilli(), float64(r.AfterStep.Step), float64(r.AfterStep.AllocatedBytes))
+		d.trend.add(nowMS, float64(r.AfterStep.Step), float64(r.AfterStep.AllocatedBytes))
 	case t.step == nil && !d.bySteps:
-		d.trend.add(t.at.UnixMilli(), t.at.Sub(t.began).Minutes(), float64(r.AllocatedBytes))
+		d.trend.add(nowMS, t.at.Sub(t.began).Minutes(), float64(r.AllocatedBytes))
 	}
 }
 

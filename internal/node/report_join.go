@@ -104,7 +104,7 @@ func (rs *reports) membersOn(of lease.ID, place string, now time.Time, contextBy
 		}
 		members = append(members, m)
 	}
-	for _, p := range rs.sight.by[place] {
+	for _, p := range rs.sight.on[place].who {
 		if len(p.leases) > 0 && p.leases[0] == of && !reporting[p.id] {
 			members = append(members, enforce.Member{PID: p.id.PID})
 		}

@@ -144,6 +144,12 @@ func TestReportsOfOneLease(t *testing.T) {
 	r.wantLimits(r.tellOf(first, gpuA, 0, all), client.Limit{Device: gpuA, Bytes: half, Epoch: epoch})
 	r.wantLimits(r.tellOf(second, gpuA, 0, 0), client.Limit{Device: gpuA, Bytes: half, Epoch: epoch})
 
+	// A place that can't be looked at is as it was: the silent one has not gone.
+	r.card(gpuA).problem = "list of processes: unknown error"
+	r.round()
+	r.wantLimits(r.tellOf(second, gpuA, 0, half), client.Limit{Device: gpuA, Bytes: half, Epoch: epoch})
+	r.card(gpuA).problem = ""
+
 	// Of a process that has ended, nothing is kept.
 	r.Kill(first)
 	r.round()

@@ -213,6 +213,8 @@ class Reports(unittest.TestCase):
 
     def test_a_refusal_is_said_once(self) -> None:
         self.agent(lambda n, r: {"status": 403, "error": {"code": "forbidden", "message": "not you"}})
+        self.run_program("torch.cuda.alloc(GIB); time.sleep(0.2)", lease=None)
+        self.assertEqual(self.problems(), "")  # nobody asked for reports
         self.run_program("torch.cuda.alloc(GIB); time.sleep(0.2)")
         self.assertRegex(self.problems(), r"^process \d+: the agent takes no report: not you\n$")
 

@@ -92,7 +92,7 @@ class Reporter:
             advice = self._agent.report(self._report())
             self._take(advice)
         except Refused as e:
-            if e.status not in (429, 503):  # else it is busy, or has not begun yet
+            if self._config.lease and e.status not in (429, 503):  # else nobody asked for reports; or it is busy, or has not begun
                 self._meeting.problem(f"the agent takes no report: {e}")
             return self._later()
         except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
