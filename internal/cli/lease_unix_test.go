@@ -117,6 +117,7 @@ func TestLeaseRequest(t *testing.T) {
 		return fmt.Sprintf(`{"error":{"code":%q,"message":%q}}`, code, message)
 	}
 	const waiting = "ullage: waiting for lease 7, 2nd in the queue: 3 MiB more have to be free; lease 5 is before it\n"
+	const gone = "ullage: waiting for the agent to come back: the agent at SOCKET cannot be reached: it closed the connection before it had answered\n"
 	const now = "ullage: lease 7: 8.00 GiB on GPU-a\n"
 	submitted := answer{"POST /v1/leases", 201, queuedLease, nil}
 	tests := []struct {
@@ -151,7 +152,8 @@ func TestLeaseRequest(t *testing.T) {
 		}, 3, "GPU-a 7 9 8589934592\n", "ullage: waiting for the agent: the GPUs have not been read yet\nullage: waiting for the agent: too many requests\n" + now, []time.Duration{3 * time.Second, 3 * time.Second}},
 		{"the answer to the request is lost", []answer{
 			{"POST /v1/leases", 0, "", nil}, {"POST /v1/leases", 201, grantedLease, nil},
-		}, 3, "GPU-a 7 9 8589934592\n", "", nil},
+		}, 3, "GPU-a 7 9 8589934592\n", gone + now, []time.Duration{retryWait}},
+		{"something else answers", []answer{{"POST /v1/leases", 404, "page not found", nil}}, 6, "", "ullage: error: the agent at SOCKET cannot be reached: the answer is not one of an agent: HTTP 404 Not Found\n", nil},
 		{"ended while it waited", []answer{submitted, {"GET /v1/leases/7", 200, strings.Replace(grantedLease, `"granted"`, `"ended","cause":"released"`, 1), nil}}, 5, "", "ullage: error: lease 7 has ended before it could be used: it was given back\n", nil},
 		{"refused", []answer{{"POST /v1/leases", 409, says("never", "no device here could hold it"), nil}}, 5, "", "ullage: error: no device here could hold it\n", nil},
 		{"no such queue", []answer{{"POST /v1/leases", 404, says("unknown", `there is no queue "x"`), nil}}, 5, "", "ullage: error: there is no queue \"x\"\n", nil},
@@ -170,7 +172,8 @@ func TestLeaseRequest(t *testing.T) {
 			if diff := cmp.Diff(tt.stdout, a.stdout.String()); diff != "" {
 				t.Errorf("standard output (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.stderr, a.stderr.String()); diff != "" {
+			stderr := strings.ReplaceAll(a.stderr.String(), a.env[client.SocketVariable], "SOCKET")
+			if diff := cmp.Diff(tt.stderr, stderr); diff != "" {
 				t.Errorf("standard error (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.timers, timers); diff != "" {

@@ -57,22 +57,29 @@ func notYet(answer *client.AnswerError) bool {
 	return answer.Status == http.StatusServiceUnavailable || answer.Status == http.StatusTooManyRequests
 }
 
-// submit sends the request, again where the agent could not take it, or went away over it.
+// submit sends the request, again where the agent could not take it yet, or went away over it:
+// with the same key, so that it is one request however often it is sent. Where nobody listened
+// in the first place, nobody is waited for.
 func (w *waiter) submit(ctx context.Context, req client.Request) (client.Lease, error) {
-	again := true
+	lost := false
 	for {
 		l, err := w.agent.Submit(ctx, req)
 		var gone *client.UnreachableError
 		var answer *client.AnswerError
+		pause := retryWait
 		switch {
-		case errors.As(err, &gone) && again:
-			again = false
-		case errors.As(err, &answer) && notYet(answer) && !req.NoWait:
+		case err == nil || req.NoWait:
+			return l, err
+		case errors.As(err, &gone) && (lost || gone.Lost()):
+			lost = true
+			w.say(fmt.Sprintf("waiting for the agent to come back: %v", gone))
+		case errors.As(err, &answer) && notYet(answer):
 			w.say(fmt.Sprintf("waiting for the agent: %v", answer))
-			if err := w.pause(ctx, max(answer.RetryAfter, retryWait)); err != nil {
-				return l, err
-			}
+			pause = max(answer.RetryAfter, pause)
 		default:
+			return l, err
+		}
+		if err := w.pause(ctx, pause); err != nil {
 			return l, err
 		}
 	}
@@ -87,7 +94,7 @@ func (w *waiter) wait(ctx context.Context, l client.Lease) (client.Lease, error)
 		var gone *client.UnreachableError
 		var answer *client.AnswerError
 		switch {
-		case errors.As(err, &gone):
+		case errors.As(err, &gone) && !errors.Is(err, client.ErrNoAgent):
 			w.say(fmt.Sprintf("waiting for the agent to come back: %v", gone))
 			err = w.pause(ctx, retryWait)
 		case errors.As(err, &answer) && notYet(answer):

@@ -91,16 +91,16 @@ func (c *Client) read(ctx context.Context, answer *http.Response, out any) error
 	case err != nil:
 		return c.unreachable(ctx, err)
 	case len(text) > maxAnswer:
-		return &UnreachableError{c.socket, fmt.Errorf("an answer of more than %d MiB", maxAnswer>>20)}
+		return &UnreachableError{c.socket, fmt.Errorf("%w: it has more than %d MiB", ErrNoAgent, maxAnswer>>20)}
 	case answer.StatusCode/100 == 2:
 		if err := json.Unmarshal(text, out); err != nil {
-			return &UnreachableError{c.socket, fmt.Errorf("the answer is not one of an agent: %w", err)}
+			return &UnreachableError{c.socket, fmt.Errorf("%w: %w", ErrNoAgent, err)}
 		}
 		return nil
 	}
 	var e Error
 	if err := json.Unmarshal(text, &e); err != nil || e.Error.Message == "" {
-		return &UnreachableError{c.socket, fmt.Errorf("the answer is not one of an agent: HTTP %s", answer.Status)}
+		return &UnreachableError{c.socket, fmt.Errorf("%w: HTTP %s", ErrNoAgent, answer.Status)}
 	}
 	after, _ := strconv.ParseUint(answer.Header.Get("Retry-After"), 10, 16)
 	return &AnswerError{answer.StatusCode, e.Error, time.Duration(after) * time.Second}
@@ -138,6 +138,9 @@ func (e *AnswerError) Refused() bool {
 	return e.Status == http.StatusConflict || e.Status == http.StatusForbidden
 }
 
+// ErrNoAgent is that of a socket at which something else answers.
+var ErrNoAgent = errors.New("the answer is not one of an agent")
+
 // UnreachableError says that no agent answers at a socket.
 type UnreachableError struct {
 	Socket string
@@ -153,6 +156,13 @@ func (e *UnreachableError) Error() string {
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// Lost tells whether there was a connection, which broke before the answer: what was asked may
+// have been done, and the agent may be starting anew.
+func (e *UnreachableError) Lost() bool {
+	var op *net.OpError
+	return !errors.Is(e.Err, ErrNoAgent) && (!errors.As(e.Err, &op) || op.Op != "dial")
+}
 
 // Hint says what to try.
 func (e *UnreachableError) Hint() string {

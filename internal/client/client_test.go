@@ -168,7 +168,7 @@ func TestNoAgent(t *testing.T) {
 			c := serve(t, handler)
 			_, err := c.About(t.Context())
 			var e *client.UnreachableError
-			if !errors.As(err, &e) || e.Socket != c.Socket() {
+			if !errors.As(err, &e) || e.Socket != c.Socket() || e.Lost() == errors.Is(err, client.ErrNoAgent) {
 				t.Errorf("error %v, want one of an agent that cannot be reached", err)
 			}
 		})
@@ -176,7 +176,7 @@ func TestNoAgent(t *testing.T) {
 	t.Run("no socket", func(t *testing.T) {
 		_, err := client.New(filepath.Join(t.TempDir(), "none")).About(t.Context())
 		var e *client.UnreachableError
-		if !errors.As(err, &e) || !strings.Contains(e.Hint(), "is it started?") {
+		if !errors.As(err, &e) || !strings.Contains(e.Hint(), "is it started?") || e.Lost() {
 			t.Errorf("error %v", err)
 		}
 	})
