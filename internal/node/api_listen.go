@@ -32,7 +32,7 @@ const (
 	writeTimeout = maxWaitMS*time.Millisecond + 2*answerTime
 	maxHeader    = 16 << 10
 	dialTimeout  = time.Second
-	endTime      = time.Second // for what is under way when the agent ends
+	endTime      = 3 * time.Second // for what is under way when the agent ends
 )
 
 // front is what the agent listens on.

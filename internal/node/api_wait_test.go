@@ -28,6 +28,7 @@ func full(t *testing.T) (w *world, ann *person, waits client.Lease) {
 func (u *person) later(path string) <-chan client.Lease {
 	answer := make(chan client.Lease, 1)
 	go func() {
+		defer close(answer) // also when the question fails
 		var l client.Lease
 		u.ask("GET", path, nil, 200, &l)
 		answer <- l
