@@ -79,6 +79,26 @@ class Counts(unittest.TestCase):
         gc.collect()
         self.assertIsNone(kept())
 
+    @unittest.skipIf(torch.__version__.startswith("2.1."), "torch.compile of 2.1 takes all hooks off optimizers, for good")
+    def test_a_compiled_step_is_compiled_as_without(self) -> None:
+        """torch.compile would compile the hook with guards on its count, and again as that grows."""
+
+        def frames() -> int:
+            torch._dynamo.reset()
+            counters.clear()
+            o = optimizer()
+            step = torch.compile(lambda: o.step(), backend="eager")
+            for _ in range(4):
+                step()
+            return int(counters["frames"]["total"])
+
+        from torch._dynamo.utils import counters
+
+        with_hook = frames()
+        hooks = sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks
+        hooks.clear()
+        self.assertEqual(with_hook, frames())
+
     def test_a_child_begins_anew(self) -> None:
         optimizer().step()
         self.steps.forget()
