@@ -101,7 +101,11 @@ func TestRun(t *testing.T) {
 	w.Started = func() { close(answered) }
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
-	<-answered
+	select {
+	case <-answered:
+	case err := <-ended:
+		t.Fatal(err)
+	}
 	w.as(annUID).ask("GET", "/healthz", nil, 200, nil)
 	w.as(annUID).refused("GET", "/readyz", nil, 503, "unready") // its probe finds no GPU
 	cancel()
