@@ -53,6 +53,14 @@ func (r *agentRun) openState(ctx context.Context) error {
 	if err := os.MkdirAll(r.settings.State, 0o700); err != nil {
 		return withHint(err, "--state names another folder")
 	}
+	info, err := os.Stat(r.settings.State)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return withHint(fmt.Errorf("%s: others may write to the agent's folder, and could give themselves leases", r.settings.State),
+			"chmod go-w %s, or name another with --state", shellWord(r.settings.State))
+	}
 	l, err := ledger.Open(ctx, filepath.Join(r.settings.State, "ledger.db"))
 	if err != nil {
 		return err
@@ -112,8 +120,8 @@ func (r *agentRun) build(context.Context) error {
 
 // run runs the agent until a signal ends it, which is how it is meant to end.
 func (r *agentRun) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	signals := make(chan os.Signal, 4)
 	defer r.app.Signals(signals, syscall.SIGHUP, syscall.SIGTERM)()
 	ended := make(chan error, 1)
@@ -125,7 +133,8 @@ func (r *agentRun) run(ctx context.Context) error {
 				r.reload(ctx)
 				continue
 			}
-			cancel(nil)
+			r.tellManager("STOPPING=1")
+			cancel()
 		case err := <-ended:
 			if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
 				r.log.Info("the agent has ended; leases stay in the ledger")

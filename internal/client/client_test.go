@@ -155,8 +155,10 @@ func TestNoAgent(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"not JSON":   func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") },
 		"other JSON": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500); io.WriteString(w, `{"error":1}`) },
-		"elsewhere":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://localhost/", http.StatusFound) },
-		"hangs up":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://localhost/", http.StatusFound)
+		},
+		"hangs up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"cut short": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, "{")
