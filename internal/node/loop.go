@@ -24,6 +24,7 @@ type loop struct {
 	goodMS   map[string]int64         // when each of them could last be looked at
 	on       map[string][]holder.ID   // processes on each place at the last reading of it
 	leftMS   map[string]int64         // when one last left it
+	own      map[string]int64         // what the driver uses of each place for itself, in bytes
 	peaks    *peaks
 	over     map[overUse]bool
 	sent     map[holder.ID]syscall.Signal
@@ -35,7 +36,7 @@ type loop struct {
 
 func newLoop(a *Agent) *loop {
 	l := &loop{
-		Agent: a, former: map[holder.ID][]lease.ID{}, goodMS: map[string]int64{}, on: map[string][]holder.ID{}, leftMS: map[string]int64{}, peaks: newPeaks(),
+		Agent: a, former: map[holder.ID][]lease.ID{}, goodMS: map[string]int64{}, on: map[string][]holder.ID{}, leftMS: map[string]int64{}, own: map[string]int64{}, peaks: newPeaks(),
 		over: map[overUse]bool{}, sent: map[holder.ID]syscall.Signal{}, overdue: map[lease.ID]bool{},
 	}
 	l.members = holder.NewMembers(l.userName)

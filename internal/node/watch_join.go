@@ -6,19 +6,13 @@ import (
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/holder"
 	"github.com/ullage-dev/ullage/internal/lease"
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // join finds what is used on each place, and by whom.
 func (l *loop) join(r *round) {
 	s := l.settings.Load()
 	r.places = placesOf(&r.reading, l.told)
-	cut := reserve(r.places, s.ReservesOf)
-	if !slices.Equal(cut, l.cut) {
-		for _, c := range cut {
-			l.Log.Warn("a reserve does not fit its device", "reserve", c)
-		}
-		l.cut = cut
-	}
 	l.tellDevices(r)
 	for i := range r.places {
 		p := &r.places[i]
@@ -30,12 +24,53 @@ func (l *loop) join(r *round) {
 		}
 		l.goodMS[p.UUID] = r.atMS
 		u := useOf(p, r.shares[p.UUID], l.leasesOf)
-		r.use[p.UUID] = u
 		passing := l.passing(r, p)
 		r.passing = r.passing || passing
+		l.setApart(p, &u, passing)
+		r.use[p.UUID] = u
 		r.foreign[p.UUID] = l.peaks.foreign(p.UUID, &u, r.shares[p.UUID], r.atMS, s.ForeignWindow, passing)
 	}
+	l.reserve(r)
 	l.dropFormer(r)
+}
+
+// reserve puts what the settings keep for queues on the places.
+func (l *loop) reserve(r *round) {
+	cut := reserve(r.places, l.settings.Load().ReservesOf)
+	if slices.Equal(cut, l.cut) {
+		return
+	}
+	for _, c := range cut {
+		l.Log.Warn("a reserve does not fit its device", "reserve", c)
+	}
+	l.cut = cut
+}
+
+// ownMost is the most that a driver is taken to use of a place for itself, besides what it
+// says it reserves: 12 MiB of a MIG instance that nobody uses, 0.6 MiB of a GB10, in the
+// recordings of package gpu. What is more than this is somebody's.
+const ownMost = 128 * units.MiB
+
+// setApart takes what the driver uses for itself off a place's capacity, and off what no
+// process accounts for. It comes to the same for what is free, but all of a place can be
+// leased: to one that nobody uses there is no foreign memory. It is what is used while nobody
+// is there, and never more than what is unaccounted for.
+func (l *loop) setApart(p *place, u *use, passing bool) {
+	own, known := l.own[p.UUID]
+	if i := slices.IndexFunc(l.told, func(d lease.Device) bool { return d.UUID == p.UUID }); !known && i >= 0 {
+		own, known = max(0, p.CapacityBytes-l.told[i].CapacityBytes), true // by the agent before this one
+	}
+	now := (u.unaccounted + units.MiB - 1) / units.MiB * units.MiB
+	idle := len(p.procs) == 0 && len(u.leases) == 0 && !passing
+	if !known || idle || now < own {
+		own = now
+	}
+	if own > min(ownMost, p.CapacityBytes) {
+		own = 0
+	}
+	l.own[p.UUID] = own
+	p.CapacityBytes -= own
+	u.unaccounted = max(0, u.unaccounted-own)
 }
 
 // leasesOf names the leases that a process of a reading belongs to, or did when it ended:

@@ -107,6 +107,38 @@ func (r *rig) seq() (n int64) {
 	return n
 }
 
+// TestDriversOwn: the little that a driver uses of a device for itself is no part of what can
+// be leased, so that all of it can be; what is more than that is somebody's.
+func TestDriversOwn(t *testing.T) {
+	r := newRig(t, nil)
+	r.card(gpuA).hidden = 3*mib + 1
+	r.rounds(2)
+	all := r.ask(lease.Request{Exclusive: true, Device: gpuA, Detached: true})
+	r.wantState(all, lease.Granted, "")
+	r.wantForeign(gpuA, 0)
+	for range 2 {
+		if got := r.device(gpuA).CapacityBytes; got != 80*gib-4*mib {
+			t.Errorf("the capacity is %d MiB", got/mib)
+		}
+		r.restart(nil)
+		r.round()
+	}
+	r.card(gpuA).hidden = gib
+	r.round()
+	r.wantForeign(gpuA, gib) // less 4 MiB, and rounded up
+	r.release(all, "u1001", lease.Released)
+	r.card(gpuA).hidden = 5 * mib
+	r.rounds(15)
+	if d := r.device(gpuA); d.CapacityBytes != 80*gib-5*mib {
+		t.Errorf("the capacity of a device that is idle is %d MiB", d.CapacityBytes/mib)
+	}
+	r.rounds(30)
+	r.wantForeign(gpuA, 0)
+	r.card(gpuA).hidden = 300 * mib
+	r.round()
+	r.wantForeign(gpuA, 320*mib)
+}
+
 // TestPeaks holds the window against all samples.
 func TestPeaks(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
