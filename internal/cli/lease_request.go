@@ -219,8 +219,12 @@ func (a *App) runLeased(agent *client.Client, l *client.Lease, c child.Command, 
 	code, all, err := child.RunTree(c, signals, func() {
 		a.Warn("the command has ended, and processes that it started go on: lease %d is held until they are gone", l.ID)
 	})
-	if all || err != nil {
-		a.giveBack(agent, l.ID)
+	if !all && err == nil {
+		return code, nil
+	}
+	switch over := a.giveBack(agent, l.ID); over.Cause {
+	case "stopped", "expired", "drained": // by the agent, which ended the program too
+		a.Warn("lease %d was ended by the agent: %s", l.ID, causeText(over.Cause))
 	}
 	return code, err
 }
@@ -233,12 +237,13 @@ func (a *App) keepQuiet() {
 	}
 }
 
-// giveBack releases a lease whose processes are gone. Where the agent does not answer, it will
-// find out by itself.
-func (a *App) giveBack(agent *client.Client, id int64) {
+// giveBack releases a lease whose processes are gone, and returns what the agent says of it.
+// Where the agent does not answer, it will find out by itself.
+func (a *App) giveBack(agent *client.Client, id int64) client.Lease {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	_, _ = agent.Release(ctx, id)
+	l, _ := agent.Release(ctx, id)
+	return l
 }
 
 // ordinal prints a place in a queue.

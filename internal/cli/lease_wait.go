@@ -166,7 +166,7 @@ var causes = map[string]string{
 	"released":  "it was given back",
 	"exited":    "its process is gone",
 	"expired":   "its time is over",
-	"stopped":   "the agent ended it, because more was used than it had",
+	"stopped":   "more was used than it had",
 	"rebooted":  "the machine was started anew",
 	"not-now":   "there was no room for it",
 	"drained":   "its GPU is being emptied",

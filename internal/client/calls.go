@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -96,16 +95,12 @@ func (c *Client) Usage(ctx context.Context, by string, since, until time.Time) (
 }
 
 // Events returns at most limit decisions of the ledger after one, of a lease or, with 0, of all.
-func (c *Client) Events(ctx context.Context, after, lease int64, limit int) ([]json.RawMessage, error) {
+func (c *Client) Events(ctx context.Context, after, lease int64, limit int) (e Events, err error) {
 	query := url.Values{"since": {strconv.FormatInt(after, 10)}, "limit": {strconv.Itoa(limit)}}
 	if lease != 0 {
 		query.Set("lease", strconv.FormatInt(lease, 10))
 	}
-	var all struct {
-		Events []json.RawMessage `json:"events"`
-	}
-	err := c.call(ctx, http.MethodGet, "/v1/events", query, nil, &all)
-	return all.Events, err
+	return e, c.call(ctx, http.MethodGet, "/v1/events", query, nil, &e)
 }
 
 func leasePath(id int64) string { return fmt.Sprintf("/v1/leases/%d", id) }

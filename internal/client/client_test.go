@@ -83,9 +83,8 @@ func TestCalls(t *testing.T) {
 			return c.Usage(ctx, "user", since, since.Add(time.Millisecond))
 		}, "GET /v1/usage?by=user&since=2026-11-01T00%3A00%3A00Z&until=2026-11-01T00%3A00%3A00.001Z ", `{"by":"user","since":"2026-11-01T00:00:00Z","until":"2026-11-30T00:00:00Z","usage":[{"name":"ann","leases":1,"gib_hours":1,"gib_seconds":3600}]}`},
 		{func(ctx context.Context, c *client.Client) (any, error) {
-			e, err := c.Events(ctx, 4, 3, 10)
-			return map[string]any{"events": e}, err
-		}, "GET /v1/events?lease=3&limit=10&since=4 ", `{"events":[{"seq":5}]}`},
+			return c.Events(ctx, 4, 3, 10)
+		}, "GET /v1/events?lease=3&limit=10&since=4 ", `{"events":[{"seq":5,"time":"2026-11-30T00:00:00.000Z","actor":"ann","kind":"end","lease":3,"body":{"id":3}}],"next":5}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.want, func(t *testing.T) {
