@@ -95,14 +95,14 @@ func (b *Book) admit(r Request) (Request, error) {
 	}
 	switch n := b.suitable(&r); {
 	case n == 0:
-		return r, refusal(CodeNever, "no device here could hold it")
+		return r, refusal(CodeNever, b.whyNever(&r))
 	case n < r.Devices:
 		return r, refusal(CodeNever, fmt.Sprintf("%d of the devices here could hold it, and it needs %d", n, r.Devices))
 	}
 	for _, who := range r.parties() {
 		q, need := b.policy.quota(who), b.least(&r)
 		if q.PeakBytes > 0 && need > q.PeakBytes {
-			return r, refusal(CodeQuotaPeak, fmt.Sprintf("%d MiB is more than the quota of %s, %d MiB", need/mib, who, q.PeakBytes/mib))
+			return r, refusal(CodeQuotaPeak, fmt.Sprintf("%s is more than the quota of %s, %s", sizes(need, q.PeakBytes), who, sizes(q.PeakBytes, need)))
 		}
 	}
 	return r, nil

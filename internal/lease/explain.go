@@ -3,6 +3,9 @@ package lease
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // Reason is a thing that keeps a request from starting.
@@ -32,7 +35,7 @@ func (b *Book) explain(queue []*Lease, atMS int64, id ID) []Reason {
 	for i, l := range queue {
 		_, why := b.startable(l, atMS, g)
 		if l.ID == id {
-			return explained(b.detail(l, why, atMS), i)
+			return explained(b.detail(l, why, atMS), queue[:i])
 		}
 		if g == nil && why != nil && b.isHead(l, why) {
 			g = newGuard(b, l)
@@ -56,15 +59,59 @@ func (b *Book) detail(l *Lease, why *Reason, atMS int64) *Reason {
 	return &lacks
 }
 
-func explained(why *Reason, ahead int) []Reason {
+func explained(why *Reason, ahead []*Lease) []Reason {
 	if why == nil {
 		return nil
 	}
 	all := []Reason{*why}
-	if ahead > 0 {
-		all = append(all, Reason{Code: CodeOrder, Text: fmt.Sprintf("requests before it: %d", ahead)})
+	switch n := len(ahead); n {
+	case 0:
+	case 1:
+		all = append(all, Reason{Code: CodeOrder, Lease: ahead[0].ID, Text: fmt.Sprintf("lease %d is before it in the queue", ahead[0].ID)})
+	default:
+		all = append(all, Reason{Code: CodeOrder, Lease: ahead[0].ID, Text: fmt.Sprintf("%d requests are before it in the queue, lease %d first", n, ahead[0].ID)})
 	}
 	return all
+}
+
+// whyNever says what is wrong with a request that no device could ever hold.
+func (b *Book) whyNever(r *Request) string {
+	named, model, most := false, r.Model == "", int64(0)
+	var models []string
+	for _, d := range b.devices {
+		if d.absent || d.split {
+			continue
+		}
+		named = named || r.Device == d.UUID || r.Device == d.Parent
+		if !slices.Contains(models, d.Model) {
+			models = append(models, d.Model)
+		}
+		alike := Request{Device: r.Device, Model: r.Model, Queue: r.Queue, Devices: r.Devices}
+		if d.suits(&alike) {
+			model, most = true, max(most, d.most(r.Queue))
+		}
+	}
+	switch {
+	case len(models) == 0:
+		return "there is no device here"
+	case r.Device != "" && !named:
+		return fmt.Sprintf("there is no device %s here", r.Device)
+	case !model:
+		return fmt.Sprintf("no device here has %q in its model's name: there are %s", r.Model, strings.Join(models, ", "))
+	case most > 0 && most < r.MemoryBytes:
+		return fmt.Sprintf("no device here could hold it: the most that it could have of one is %s", sizes(most, r.MemoryBytes))
+	}
+	return "no device here could hold it"
+}
+
+// sizes prints an amount so that it does not look like another one: two decimals, which people
+// read, or whole MiB where those would be the same.
+func sizes(bytes, other int64) string {
+	text := units.FormatBytes(bytes)
+	if bytes != other && text == units.FormatBytes(other) {
+		return fmt.Sprintf("%d MiB", bytes/mib)
+	}
+	return text
 }
 
 // lacks finds what keeps a request from being placed, whose quota would let it: the first thing
@@ -125,5 +172,5 @@ func (b *Book) missing(r *Request) Reason {
 	if r.Exclusive {
 		return Reason{Code: CodeMemory, Text: "it wants a device for itself, and other leases are on each"}
 	}
-	return Reason{Code: CodeMemory, Bytes: max(0, least), Text: fmt.Sprintf("other leases hold what it needs: %d MiB more have to be free on a device", max(0, least)/mib)}
+	return Reason{Code: CodeMemory, Bytes: max(0, least), Text: fmt.Sprintf("other leases hold what it needs: %s more have to be free on a device", units.FormatBytes(max(0, least)))}
 }

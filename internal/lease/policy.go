@@ -175,7 +175,7 @@ func (l *Limit) refuses(r *Request, has load) string {
 	over := func(n, limit int64) bool { return limit > 0 && n > limit }
 	switch {
 	case over(r.MemoryBytes, l.MemoryBytes):
-		return fmt.Sprintf("%d MiB is above the limit of %d MiB a device", r.MemoryBytes/mib, l.MemoryBytes/mib)
+		return fmt.Sprintf("%s is above the limit of %s a device", sizes(r.MemoryBytes, l.MemoryBytes), sizes(l.MemoryBytes, r.MemoryBytes))
 	case over(int64(r.Devices), int64(l.Devices)):
 		return fmt.Sprintf("%d devices is above the limit of %d", r.Devices, l.Devices)
 	case over(r.TTLMS, l.TTLMS):

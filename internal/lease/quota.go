@@ -70,7 +70,7 @@ func (b *Book) overQuota(r *Request, bytes, atMS int64) *Reason {
 	for _, who := range r.parties() {
 		q := b.policy.quota(who)
 		if has := b.load[who].bytes; q.PeakBytes > 0 && has+bytes > q.PeakBytes {
-			return &Reason{Code: CodeQuotaPeak, Text: fmt.Sprintf("%s holds %d MiB of its quota of %d MiB", who, has/mib, q.PeakBytes/mib), Bytes: has + bytes - q.PeakBytes}
+			return &Reason{Code: CodeQuotaPeak, Text: fmt.Sprintf("%s holds %s of its quota of %s", who, sizes(has, q.PeakBytes), sizes(q.PeakBytes, has)), Bytes: has + bytes - q.PeakBytes}
 		}
 	}
 	return b.overHours(r, bytes, atMS, atMS+max(1, r.TTLMS), atMS)

@@ -428,3 +428,52 @@ func TestEpochs(t *testing.T) {
 		}
 	}
 }
+
+// TestTexts: what people read when they are refused, or wait.
+func TestTexts(t *testing.T) {
+	policy := Policy{
+		Queues: []Queue{{Name: "q"}},
+		Quotas: []Quota{{Scope: Project, Name: "p", PeakBytes: 10 * gib}},
+		Limits: []Limit{{Scope: User, Name: "eve", MemoryBytes: 8 * gib}},
+	}
+	for _, tt := range []struct {
+		r    Request
+		want string
+	}{
+		{Request{MemoryBytes: 90 * gib}, "no device here could hold it: the most that it could have of one is 80.00 GiB"},
+		{Request{MemoryBytes: 80*gib + 1}, "no device here could hold it: the most that it could have of one is 81920 MiB"},
+		{Request{MemoryBytes: 50 * gib, Model: "A40"}, "no device here could hold it: the most that it could have of one is 40.00 GiB"},
+		{Request{MemoryBytes: gib, Model: "H100"}, `no device here has "H100" in its model's name: there are A100, A40`},
+		{Request{MemoryBytes: gib, Device: "Z"}, "there is no device Z here"},
+		{Request{MemoryBytes: 70 * gib, Devices: 2}, "1 of the devices here could hold it, and it needs 2"},
+		{Request{MemoryBytes: 6 * gib, Devices: 2, Project: "p"}, "12.00 GiB is more than the quota of project p, 10.00 GiB"},
+		{Request{User: "eve", MemoryBytes: 9 * gib}, "9.00 GiB is above the limit of 8.00 GiB a device of user eve"},
+		{Request{User: "eve", MemoryBytes: 8*gib + 1}, "8193 MiB is above the limit of 8192 MiB a device of user eve"},
+	} {
+		if tt.r.User == "" {
+			tt.r.User = "ann"
+		}
+		if _, _, err := small(t, policy).Submit(1, tt.r); err == nil || err.Error() != tt.want {
+			t.Errorf("%+v: %v, want %s", tt.r, err, tt.want)
+		}
+	}
+	if _, _, err := New().Submit(1, Request{User: "ann", MemoryBytes: gib}); err == nil || err.Error() != "there is no device here" {
+		t.Errorf("without devices: %v", err)
+	}
+	b := small(t, policy)
+	ask(t, b, 1, Request{MemoryBytes: 70 * gib})
+	var texts []string
+	for range 3 {
+		texts = nil
+		for _, r := range b.Explain(2, ask(t, b, 2, Request{MemoryBytes: 50 * gib}).ID) {
+			texts = append(texts, r.Text)
+		}
+	}
+	want := []string{"other leases hold what it needs: 40.00 GiB more have to be free on a device", "2 requests are before it in the queue, lease 2 first"}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if why := b.Explain(2, 3); why[1].Text != "lease 2 is before it in the queue" || why[1].Lease != 2 {
+		t.Errorf("%+v", why)
+	}
+}
