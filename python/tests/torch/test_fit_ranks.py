@@ -162,7 +162,7 @@ PIPELINE = """
         torch.cuda.set_device(rank)
         dist.init_process_group("nccl", init_method="tcp://127.0.0.1:29501", rank=rank, world_size=world)
         stage = PipelineStage(nn.Linear(64, 64).cuda(), rank, world, torch.device("cuda", rank))
-        schedule = ScheduleGPipe(stage, n_microbatches=2, loss_fn=nn.functional.mse_loss)
+        schedule = ScheduleGPipe(stage, n_microbatches=world, loss_fn=nn.functional.mse_loss)
         x = torch.randn(8, 64, device="cuda")
         for _ in range(2):
             schedule.step(*([x] if rank == 0 else []), **({"target": x} if rank == world - 1 else {}))
