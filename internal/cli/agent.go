@@ -29,7 +29,7 @@ then from variables ` + settings.Prefix + `KEY; then from flags. On SIGHUP they 
 again. --check prints what would be in force, or everything that is wrong.
 
   ullage agent --check
-  ullage agent --probe fake:h200x2 --socket /tmp/u/agent.sock --state /tmp/u --metrics ""
+  ullage agent --probe fake:h200x2 --socket u/agent.sock --state u --metrics ""
 
 The agent runs on Linux only: it tells processes apart by what other systems
 do not show.`
@@ -97,6 +97,9 @@ func (a *App) agentSettings(given *pflag.FlagSet, f *agentFlags) (settings.Setti
 	for _, k := range agentKeys {
 		if given.Changed(k.flag) {
 			src.Flags[k.path] = *f.settings[k.path]
+			if k.path == "socket" || k.path == "state" { // of a flag, a path is from where it was typed
+				src.Flags[k.path] = whole(src.Flags[k.path])
+			}
 		}
 	}
 	var err error

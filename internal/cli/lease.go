@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -81,33 +82,40 @@ func agentError(err error) error {
 	return err
 }
 
-// leaseIDs reads the numbers of leases from arguments.
-func leaseIDs(cmd *cobra.Command, args []string) ([]int64, error) {
-	ids := make([]int64, len(args))
-	for i, text := range args {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || id < 1 {
-			return nil, usageErrorf("%s: %.40q is not the number of a lease", cmd.CommandPath(), text)
+// leaseArgs is for commands that take the numbers of leases, or of one only.
+func leaseArgs(one bool) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return withHint(usageErrorf("%s needs the number of a lease", cmd.CommandPath()), "'ullage lease list --all' shows them")
+		case one && len(args) > 1:
+			return usageErrorf("%s takes one lease, but was given %d", cmd.CommandPath(), len(args))
 		}
-		ids[i] = id
+		for _, text := range args {
+			if _, err := leaseID(text); err != nil {
+				return usageErrorf("%s: %w", cmd.CommandPath(), err)
+			}
+		}
+		return nil
 	}
-	if len(ids) == 0 {
-		return nil, withHint(usageErrorf("%s needs the number of a lease", cmd.CommandPath()), "'ullage lease list --all' shows them")
-	}
-	return ids, nil
 }
 
-// oneLease runs a command for the lease that its only argument names.
-func oneLease(run func(ctx context.Context, id int64) error) func(cmd *cobra.Command, args []string) error {
+func leaseID(text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, fmt.Errorf("%.40q is not the number of a lease", text)
+	}
+	return id, nil
+}
+
+// forLease runs a command for the lease that its argument names.
+func forLease(run func(ctx context.Context, id int64) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		ids, err := leaseIDs(cmd, args)
-		switch {
-		case err != nil:
+		id, err := leaseID(args[0])
+		if err != nil { // leaseArgs lets none through
 			return err
-		case len(ids) > 1:
-			return usageErrorf("%s takes one lease, but was given %d", cmd.CommandPath(), len(ids))
 		}
-		return agentError(run(cmd.Context(), ids[0]))
+		return agentError(run(cmd.Context(), id))
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/ullage-dev/ullage/internal/term"
 )
 
-const leaseReleaseLong = `Release gives leases back. One that waits is withdrawn. One that has memory drains
-until its processes are gone and the driver shows their memory free: release ends
-no process.`
+const leaseReleaseLong = `Release gives leases back. One that waits is withdrawn. One that has memory
+drains until its processes are gone and the driver shows their memory free:
+release ends no process.`
 
 func newLeaseRelease(app *App, c *connection) *cobra.Command {
 	var asJSON bool
@@ -21,13 +21,10 @@ func newLeaseRelease(app *App, c *connection) *cobra.Command {
 		Use:               "release LEASE...",
 		Short:             "Give leases back",
 		Long:              leaseReleaseLong,
+		Args:              leaseArgs(false),
 		ValidArgsFunction: completeLeases(app, c),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ids, err := leaseIDs(cmd, args)
-			if err != nil {
-				return err
-			}
-			return app.releaseLeases(cmd.Context(), c, ids, asJSON)
+			return app.releaseLeases(cmd.Context(), c, args, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -35,12 +32,16 @@ func newLeaseRelease(app *App, c *connection) *cobra.Command {
 }
 
 // releaseLeases gives back each that can be.
-func (a *App) releaseLeases(ctx context.Context, c *connection, ids []int64, asJSON bool) error {
+func (a *App) releaseLeases(ctx context.Context, c *connection, args []string, asJSON bool) error {
 	agent := c.open(a)
 	defer agent.Close()
 	released := []client.Lease{}
 	var failed []error
-	for _, id := range ids {
+	for _, text := range args {
+		id, err := leaseID(text)
+		if err != nil { // leaseArgs lets none through
+			return err
+		}
 		l, err := agent.Release(ctx, id)
 		if err != nil {
 			if failed = append(failed, agentError(err)); exitCode(failed[len(failed)-1]) == exitUnreachable {
@@ -79,8 +80,9 @@ func newLeaseExtend(app *App, c *connection) *cobra.Command {
 		Use:               "extend LEASE --ttl TIME",
 		Short:             "Give a lease more time",
 		Long:              leaseExtendLong,
+		Args:              leaseArgs(true),
 		ValidArgsFunction: completeLeases(app, c),
-		RunE: oneLease(func(ctx context.Context, id int64) error {
+		RunE: forLease(func(ctx context.Context, id int64) error {
 			d, err := parseTTL("ttl", ttl)
 			if err != nil {
 				return err
@@ -121,9 +123,9 @@ func newLeaseCordon(app *App, c *connection, on bool) *cobra.Command {
 	})
 }
 
-const leaseDrainLong = `Drain empties a GPU or a MIG instance, by its UUID: no new lease is placed on it,
-and those on it end after --grace at the latest, and are then treated as leases
-whose time is over. Until it is uncordoned it stays empty.
+const leaseDrainLong = `Drain empties a GPU or a MIG instance, by its UUID: no new lease is placed on
+it, and those on it end after --grace at the latest, and are then treated as
+leases whose time is over. Until it is uncordoned it stays empty.
 This is for root and the agent's admin group.`
 
 func newLeaseDrain(app *App, c *connection) *cobra.Command {

@@ -160,8 +160,9 @@ func newLeaseExplain(app *App, c *connection) *cobra.Command {
 		Use:               "explain LEASE",
 		Short:             "Say why a lease waits",
 		Long:              leaseExplainLong,
+		Args:              leaseArgs(true),
 		ValidArgsFunction: completeLeases(app, c),
-		RunE: oneLease(func(ctx context.Context, id int64) error {
+		RunE: forLease(func(ctx context.Context, id int64) error {
 			agent := c.open(app)
 			defer agent.Close()
 			x, err := agent.Explain(ctx, id)

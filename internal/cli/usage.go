@@ -23,8 +23,8 @@ hour, used or not.
   ullage usage --by user --since 2026-11-01 --until 2026-12-01
 
 It asks the agent, which tells you of yourself, and root and its admin group of
-all. Where none runs, --ledger reads the file that it kept, in which a lease that
-has not ended counts until now:
+all. Where none runs, --ledger reads the file that it kept, in which a lease
+that has not ended counts until now:
 
   ullage usage --ledger /var/lib/ullage/ledger.db --by user
 
