@@ -80,6 +80,32 @@ func TestExpiredIsWarned(t *testing.T) {
 	}
 }
 
+// TestDrainedDevice: a device that is drained has its leases ended when their grace is over,
+// and takes nothing new.
+func TestDrainedDevice(t *testing.T) {
+	r := newRig(t, nil)
+	me := r.user()
+	r.round()
+	id := r.held(me, gpuA, 20*gib)
+	r.put(me, gpuA, gib)
+	r.round()
+	if _, err := r.decide(t.Context(), func(b *lease.Book, atMS int64) ([]lease.Event, error) {
+		return b.Drain(atMS, "root", gpuA, atMS+10_000)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.rounds(9)
+	r.wantState(id, lease.Granted, "")
+	r.rounds(2)
+	if r.Lives(me) {
+		t.Error("its process lives")
+	}
+	r.off(me)
+	r.rounds(2)
+	r.wantState(id, lease.Ended, lease.Expired)
+	r.wantState(r.held(r.user(), gpuA, gib), lease.Queued, "")
+}
+
 // TestOver: use above a lease is told in the next round, once, and answered by policy.
 func TestOver(t *testing.T) {
 	const told = "a lease uses more than its share"
