@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,7 +183,7 @@ func (a *App) printExplanation(x *client.Explanation) error {
 	l := &x.Lease
 	w := a.Stdout
 	if l.State != "queued" {
-		return printNotWaiting(w, l)
+		return a.printNotWaiting(l)
 	}
 	first := fmt.Sprintf("lease %d of %s waits for %s", l.ID, l.User, memoryText(l))
 	if l.Position > 0 {
@@ -205,8 +204,8 @@ func (a *App) printExplanation(x *client.Explanation) error {
 	return nil
 }
 
-func printNotWaiting(w io.Writer, l *client.Lease) error {
-	text := grantText(l)
+func (a *App) printNotWaiting(l *client.Lease) error {
+	text := a.grantText(l)
 	switch l.State {
 	case "granted":
 		text += "; it does not wait"
@@ -215,6 +214,6 @@ func printNotWaiting(w io.Writer, l *client.Lease) error {
 	default:
 		text = fmt.Sprintf("lease %d has ended: %s", l.ID, causeText(l.Cause))
 	}
-	_, err := fmt.Fprintln(w, term.Clean(text))
+	_, err := fmt.Fprintln(a.Stdout, term.Clean(text))
 	return err
 }

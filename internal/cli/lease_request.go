@@ -151,7 +151,7 @@ func (r *requester) print(l client.Lease) error {
 	case "env":
 		return printExports(w, leaseVariables(&l, r.app.agentSocket(r.socket)))
 	}
-	if _, err := fmt.Fprintf(w, "%s\n\n", capital(grantText(&l))); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n\n", capital(r.app.grantText(&l))); err != nil {
 		return err
 	}
 	return printExports(w, leaseVariables(&l, r.app.agentSocket(r.socket)))
@@ -169,14 +169,14 @@ func printExports(w io.Writer, variables []string) error {
 }
 
 // grantText says what a lease has been granted.
-func grantText(l *client.Lease) string {
+func (a *App) grantText(l *client.Lease) string {
 	var parts []string
 	for _, s := range l.Shares {
 		parts = append(parts, units.FormatBytes(s.Bytes)+" on "+term.Clean(s.Device))
 	}
 	text := fmt.Sprintf("lease %d: %s", l.ID, strings.Join(parts, ", "))
 	if l.Expires != nil {
-		text += ", until " + l.Expires.Local().Format("2006-01-02 15:04:05 MST")
+		text += ", until " + l.Expires.In(a.Now().Location()).Format("2006-01-02 15:04:05 MST")
 	}
 	return text
 }

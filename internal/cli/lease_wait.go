@@ -46,7 +46,7 @@ func (w *waiter) get(ctx context.Context, req client.Request) (client.Lease, err
 		return granted, &kindError{kindRefused, fmt.Errorf("lease %d has ended before it could be used: %s", l.ID, causeText(granted.Cause))}
 	}
 	if w.said != "" && !w.app.quiet {
-		fmt.Fprintf(w.app.Stderr, "ullage: %s\n", grantText(&granted))
+		fmt.Fprintf(w.app.Stderr, "ullage: %s\n", w.app.grantText(&granted))
 	}
 	return granted, nil
 }
