@@ -18,6 +18,7 @@ type loop struct {
 	*Agent
 	members  *holder.Members
 	counted  bool                     // all processes were looked at once
+	early    int                      // looks since the last that came at its time
 	nameless bool                     // somebody's name could not be asked for: members may be missing
 	former   map[holder.ID][]lease.ID // members that have ended, until a reading shows that they are off the devices
 	told     []lease.Device           // that the book was told of
@@ -68,6 +69,10 @@ func (a *Agent) watch(ctx context.Context) error {
 // together, and the driver takes a moment to give their memory back.
 const settlePause = 50 * time.Millisecond
 
+// mostEarly is how many looks deaths can bring about until one comes at its time: a driver is
+// not asked twenty times a second because programs on it are short.
+const mostEarly = 8
+
 // rest waits for the next look: an interval, a quarter of one if the driver is about to show
 // memory free, or until a process has ended that may have held some.
 func (l *loop) rest(ctx context.Context, soon bool) {
@@ -80,16 +85,26 @@ func (l *loop) rest(ctx context.Context, soon bool) {
 	for {
 		select {
 		case <-over:
+			l.early = 0
 			return
 		case <-ctx.Done():
 			return
 		case <-l.Processes.Deaths():
-			if l.bury(ctx) {
+			if l.wake(ctx) {
 				l.pause(ctx, over)
 				return
 			}
 		}
 	}
+}
+
+// wake hears of deaths, and tells whether they are worth a look now.
+func (l *loop) wake(ctx context.Context) bool {
+	if !l.bury(ctx) || l.early >= mostEarly {
+		return false
+	}
+	l.early++
+	return true
 }
 
 func (l *loop) pause(ctx context.Context, over <-chan time.Time) {

@@ -30,6 +30,24 @@ func TestDeathsThatMatter(t *testing.T) {
 	}
 }
 
+// TestEarlyLooks: however many processes end, the driver is not asked without a pause.
+func TestEarlyLooks(t *testing.T) {
+	r := newRig(t, nil)
+	me := r.user()
+	r.round()
+	r.held(me, gpuA, gib)
+	for k := range 2 * mostEarly {
+		works := r.Begin(me, 1001, holder.Mark{})
+		r.put(works, gpuA, mib)
+		r.round()
+		r.Kill(works)
+		r.off(works)
+		if got, want := r.wake(t.Context()), k < mostEarly; got != want {
+			t.Errorf("the %d-th death wakes: %v, want %v", k+1, got, want)
+		}
+	}
+}
+
 // TestExpiredIsStopped: after its end a lease's processes get SIGTERM, once, and after the
 // grace SIGKILL, also by an agent that was started in between.
 func TestExpiredIsStopped(t *testing.T) {
