@@ -2,6 +2,7 @@ package node
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -18,13 +19,15 @@ const outsideMargin = 32 * units.MiB
 
 // strayRoom is what a stray context may grow to, at most. It most likely never allocates
 // anything; if it does, it is no stray any more.
-const strayRoom = 256 * units.MiB
+const strayRoom = 64 * units.MiB
 
 // claim is what one process that reports has of a share.
 type claim struct {
 	reserved int64  // by its allocator, as it said last
+	high     int64  // the most that it had reserved
 	outside  int64  // besides: its context, libraries
 	promised *int64 // the limit that it was told last; nil: none yet
+	rests    bool   // has not grown for long
 	stray    bool
 }
 
@@ -36,39 +39,79 @@ func (c *claim) holds() int64 {
 	return max(c.reserved, *c.promised)
 }
 
+// most is what the claim may have at most while others may want the rest.
+func (c *claim) most() int64 {
+	switch {
+	case c.stray:
+		return c.reserved + strayRoom
+	case c.rests:
+		return max(c.reserved, c.high) + max(256*units.MiB, c.high/8)
+	}
+	return math.MaxInt64
+}
+
 // limitOf is what the allocator of claims[me] may reserve of a share, or nil for now. others
 // is what processes use that tell nothing.
 //
-// What is left of the share is divided evenly: each may have what it holds and one part. What
-// others were told stays theirs until they report next and are told less. So all limits and
-// what is used besides come to no more than the share, whenever each of them is told; where
-// what is used besides grows, they do again once each process has reported. A limit below what
-// a process holds takes nothing away from it: its allocator gives cached memory back before it
-// takes more, and takes no more.
+// All have the same limit, but those that hold more already, which keep what they hold, and
+// those that have not grown for long, which have a little more than they ever held: what these
+// leave goes to the rest. What others were told stays theirs until they report next and are
+// told less. So all limits and what is used besides come to no more than the share, whenever
+// each of them is told; where what is used besides grows, they do again once each process has
+// reported. A limit below what a process holds takes nothing away from it: its allocator gives
+// cached memory back before it takes more, and takes no more.
 //
 // A process that is new gets no limit while others were told all there is, if it can wait: it
 // keeps the one that it began with for the second or two until they have reported.
 func limitOf(share, others int64, claims []claim, me int, canWait bool) *int64 {
-	free, ahead, parts := share-others, int64(0), int64(0)
+	room, ahead, promises := share-others, int64(0), false
 	for i := range claims {
-		free -= claims[i].outside + claims[i].reserved
+		room -= claims[i].outside
 		if i != me {
-			ahead += claims[i].holds() - claims[i].reserved
-		}
-		if !claims[i].stray || i == me {
-			parts++
+			ahead += claims[i].holds()
+			promises = promises || claims[i].holds() > claims[i].reserved
 		}
 	}
-	part := floorDiv(free, parts)
-	if claims[me].stray && parts > 1 {
-		part = min(part, strayRoom)
-	}
-	left := free - ahead
-	if canWait && claims[me].promised == nil && ahead > 0 && part > max(left, 0) {
+	fair, left := evenly(room, claims)[me], room-ahead
+	if canWait && claims[me].promised == nil && promises && fair > max(left, 0) {
 		return nil
 	}
-	limit := max(0, (claims[me].reserved+min(part, left))/units.MiB*units.MiB)
+	limit := max(0, min(fair, left)/units.MiB*units.MiB)
 	return &limit
+}
+
+// evenly divides what there is for allocators: see limitOf. Where they hold more than there
+// is, what is missing is taken from each alike; where nobody wants what is left, all get a part.
+func evenly(room int64, claims []claim) []int64 {
+	at := func(level int64) (parts []int64, sum int64) {
+		for i := range claims {
+			c := &claims[i]
+			part := min(c.most(), max(c.reserved, level))
+			parts, sum = append(parts, part), sum+part
+		}
+		return parts, sum
+	}
+	var level int64
+	for step := int64(1) << 50; step > 0; step /= 2 { // the highest level that fits, bit by bit
+		if level+step <= room {
+			if _, sum := at(level + step); sum <= room {
+				level += step
+			}
+		}
+	}
+	parts, sum := at(level)
+	if sum > room || !grows(claims) {
+		rest := floorDiv(room-sum, int64(len(claims)))
+		for i := range parts {
+			parts[i] += rest
+		}
+	}
+	return parts
+}
+
+// grows tells whether a claim may want all that is left.
+func grows(claims []claim) bool {
+	return slices.ContainsFunc(claims, func(c claim) bool { return !c.rests && !c.stray })
 }
 
 // floorDiv rounds down where what is divided is negative too: n parts come to no more than
@@ -84,6 +127,7 @@ func floorDiv(a, n int64) int64 {
 const (
 	youth    = time.Minute // in which a context has not grown to what it will be
 	patience = 10          // periods that a new process waits at most for others to be told less
+	resting  = 30 * time.Second
 )
 
 // advise tells a process its limits, and when to report next. rs.mu is held.
@@ -147,7 +191,10 @@ func (rs *reports) claimsOn(in *intake, t *teller, place string, id lease.ID) (c
 		if p := rs.sight.of(r.id, place); p != nil {
 			used = p.used
 		}
-		claims = append(claims, claim{d.now.ReservedBytes, r.besides(d, in), d.promised, stray(r, place, used, in.context)})
+		claims = append(claims, claim{
+			reserved: d.now.ReservedBytes, high: d.high, outside: r.besides(d, in), promised: d.promised,
+			rests: in.now.Sub(r.began) >= youth && in.now.Sub(d.grew) >= resting, stray: stray(r, place, used, in.context),
+		})
 	}
 	for _, p := range rs.sight.on[place].who {
 		switch {

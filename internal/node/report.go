@@ -45,7 +45,9 @@ type reported struct {
 	now      client.Allocator
 	outside  *int64 // bytes used besides; nil: not known yet
 	promised *int64 // the limit that it was told last
-	trend    trend  // of what is allocated: by steps, or, for a process that tells of none, by minutes
+	high     int64  // the most that was reserved
+	grew     time.Time
+	trend    trend // of what is allocated: by steps, or, for a process that tells of none, by minutes
 	bySteps  bool
 }
 
@@ -194,6 +196,9 @@ func (rs *reports) update(t *teller, place string, r *client.ReportDevice, befor
 		}
 	}
 	d.now = r.Allocator
+	if high := max(r.ReservedBytes, r.PeakReservedBytes); high > d.high || !known {
+		d.high, d.grew = high, t.at
+	}
 }
 
 // measure narrows down what the process uses besides its allocator, by a reading between two

@@ -12,7 +12,7 @@ const slopeZ = 2.576
 const (
 	trendMost     = 64               // points kept; 2,016 pairs of them take 0.1 ms
 	trendLeast    = 12               // below that nothing is said
-	trendShortest = 60_000           // ms from the first to the last
+	trendShortest = 45_000           // ms from the first to the last
 	trendSpacing  = 2_000            // ms between points at first
 	trendSlowest  = 64_000           // and at last: an hour of points is kept
 	trendGrowth   = float64(1 << 20) // bytes that growth has to come to in all

@@ -41,7 +41,8 @@ func TestGrowth(t *testing.T) {
 		"memory that falls":                   {500, func(i int) float64 { return 4e9 - float64(i)*mib }, 0},
 		"a ring that is filled and goes":      {500, func(i int) float64 { return 4e9 + float64(i%25)*10*mib }, 0},
 		"a leak that begins late":             {1000, func(i int) float64 { return 4e9 + max(0, float64(i)-300)*mib }, mib},
-		"too little time":                     {25, func(i int) float64 { return 4e9 + float64(i)*100*mib }, 0},
+		"a plain leak within a minute":        {26, func(i int) float64 { return 4e9 + float64(i)*80*mib }, 80 * mib},
+		"too little time":                     {20, func(i int) float64 { return 4e9 + float64(i)*100*mib }, 0},
 		"a leak with a few steps far outside": {800, func(i int) float64 { return 4e9 + float64(i)*mib + float64(i%97/96)*8e9 }, mib},
 	} {
 		got := follow(tc.steps, tc.allocated).growth()

@@ -384,14 +384,17 @@ def train(name, steps, layers):
 def fill(name, processes):
     import torch.multiprocessing as mp
 
-    mp.start_processes(fill_one, (name,), nprocs=int(processes), start_method="spawn") if int(processes) > 1 else fill_one(0, name)
+    mp.start_processes(fill_one, (name, processes), nprocs=int(processes), start_method="spawn") if int(processes) > 1 else fill_one(0, name, processes)
 
 
-def fill_one(index, name):
+def fill_one(index, name, processes):
     import torch
 
     torch.zeros(1, device="cuda")
-    time.sleep(2)  # so that two have told the agent of each other
+    leave(f"{name}-{index}-there")
+    for other in range(int(processes)):
+        until(f"{name}-{other}-there.json")
+    time.sleep(2)  # in which they tell the agent of each other
     nvml, uuid, kept, most = Nvml(), os.environ["CUDA_VISIBLE_DEVICES"].split(",")[0], [], 0
     try:
         while True:
