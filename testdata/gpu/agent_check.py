@@ -348,7 +348,22 @@ def cost(agent, nvml, uuids):
     check("a report each 2 s takes less than 0.1 % of a processor", told["thread_ms"] / 2000 < 0.001)
 
 
-PARTS = {"figures": (figures, 1), "limit": (limit, 1), "handovers": (handovers, 1), "two": (two, 2), "cost": (cost, 1)}
+def leak(agent, nvml, uuids):
+    """A job that keeps 4 MiB of each step: how soon is it told, and how exactly?"""
+    job = agent.program("run", "leak", "leak", lease="30GiB", name="leak", gpu=uuids[0])
+    mine, row = agent.said("leak"), {}
+    begun = time.monotonic()
+    while "slope_bytes_per_step" not in row and time.monotonic() < begun + 90:
+        time.sleep(0.5)
+        _, row = of_job(agent.get("/v1/state"), mine["pid"], uuids[0])
+    slope = row.get("slope_bytes_per_step")
+    print(f"  told after {time.monotonic() - begun:.0f} s: {mib(slope)} MiB a step")
+    check("a steady leak is told within a minute, within 5 %", slope is not None and time.monotonic() - begun < 60 and abs(slope / (4 * MIB) - 1) < 0.05)
+    agent.tell("leak-end")
+    check("it ends well", job.wait(60) == 0)
+
+
+PARTS = {"figures": (figures, 1), "limit": (limit, 1), "handovers": (handovers, 1), "two": (two, 2), "leak": (leak, 1), "cost": (cost, 1)}
 
 
 # --- the programs under leases
@@ -408,6 +423,21 @@ def fill_one(index, name, processes):
         until(name + "-end")
         if index == 0:
             raise
+
+
+def leaking(name):
+    import torch
+
+    model = torch.nn.Linear(2048, 2048, device="cuda")
+    optimizer, kept = torch.optim.AdamW(model.parameters()), []
+    while not os.path.exists(os.path.join(os.environ["CHECK_DIR"], name + "-end")):
+        model(torch.randn(256, 2048, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        kept.append(torch.empty(4 * MIB, dtype=torch.uint8, device="cuda"))
+        if len(kept) == 1:
+            leave(name)
+        time.sleep(0.05)
 
 
 class Driver:
@@ -529,7 +559,7 @@ def cost_of(name, blocks=40, steps=24):
     assert threading.active_count() < 10
 
 
-PROGRAMS = {"train": train, "fill": fill, "greedy": greedy, "hold": hold, "ranks": ranks, "cost": cost_of}
+PROGRAMS = {"train": train, "fill": fill, "greedy": greedy, "hold": hold, "ranks": ranks, "leak": leaking, "cost": cost_of}
 
 
 def main():
