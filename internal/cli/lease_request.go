@@ -38,7 +38,6 @@ settings have it. 'ullage run --lease' also has PyTorch keep to it.`
 
 func newLeaseRequest(app *App, c *connection) *cobra.Command {
 	r := requester{app: app, connection: c}
-	var share, wait bool
 	cmd := &cobra.Command{
 		Use:   "request [flags] [-- COMMAND...]",
 		Short: "Ask for GPU memory, and run a command that has it",
@@ -53,8 +52,8 @@ func newLeaseRequest(app *App, c *connection) *cobra.Command {
 	fl.SetInterspersed(false) // what follows the command's name is its own
 	fl.StringVar(&r.memory, "memory", "", "`size` on each GPU, as in 8GiB")
 	r.leaseFlags.addTo(app, cmd, c)
-	fl.BoolVar(&share, "share", false, "others may be on the GPU too: so it is without --exclusive")
-	fl.BoolVar(&wait, "wait", false, "wait until it is granted: so it is without --no-wait")
+	fl.BoolVar(&r.share, "share", true, "others may be on the GPU too")
+	fl.BoolVar(&r.wait, "wait", true, "wait until it is granted")
 	fl.StringVar(&r.name, "name", "", "`name` that lists show (default: the command's)")
 	fl.StringVar(&r.format, "format", "text", "without a command, what is printed: text, env or json")
 	fl.BoolVar(&r.asJSON, "json", false, "the same as --format json")
@@ -72,9 +71,11 @@ type requester struct {
 	leaseFlags
 	name, format string
 	asJSON       bool
+	share, wait  bool // without them, exclusive and noWait
 }
 
 func (r *requester) run(ctx context.Context, args []string) error {
+	r.exclusive, r.noWait = r.exclusive || !r.share, r.noWait || !r.wait
 	req, err := r.request("memory")
 	if err != nil {
 		return err
