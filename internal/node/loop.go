@@ -18,7 +18,7 @@ type loop struct {
 	*Agent
 	members  *holder.Members
 	counted  bool                     // all processes were looked at once
-	early    int                      // looks since the last that came at its time
+	looked   time.Time                // when the last look ended
 	nameless bool                     // somebody's name could not be asked for: members may be missing
 	former   map[holder.ID][]lease.ID // members that have ended, until a reading shows that they are off the devices
 	told     []lease.Device           // that the book was told of
@@ -69,9 +69,9 @@ func (a *Agent) watch(ctx context.Context) error {
 // together, and the driver takes a moment to give their memory back.
 const settlePause = 50 * time.Millisecond
 
-// mostEarly is how many looks deaths can bring about until one comes at its time: a driver is
-// not asked twenty times a second because programs on it are short.
-const mostEarly = 8
+// looksMost is how many looks there are at most in an interval, whoever ends: a driver is not
+// asked twenty times a second because programs on it are short.
+const looksMost = 8
 
 // rest waits for the next look: an interval, a quarter of one if the driver is about to show
 // memory free, or until a process has ended that may have held some.
@@ -85,12 +85,11 @@ func (l *loop) rest(ctx context.Context, soon bool) {
 	for {
 		select {
 		case <-over:
-			l.early = 0
 			return
 		case <-ctx.Done():
 			return
 		case <-l.Processes.Deaths():
-			if l.wake(ctx) {
+			if l.bury(ctx) {
 				l.pause(ctx, over)
 				return
 			}
@@ -98,17 +97,9 @@ func (l *loop) rest(ctx context.Context, soon bool) {
 	}
 }
 
-// wake hears of deaths, and tells whether they are worth a look now.
-func (l *loop) wake(ctx context.Context) bool {
-	if !l.bury(ctx) || l.early >= mostEarly {
-		return false
-	}
-	l.early++
-	return true
-}
-
 func (l *loop) pause(ctx context.Context, over <-chan time.Time) {
-	pause, stop := l.Clock.Timer(settlePause)
+	gap := l.settings.Load().Interval/looksMost - l.Clock.Now().Sub(l.looked)
+	pause, stop := l.Clock.Timer(max(settlePause, gap))
 	defer stop()
 	select {
 	case <-pause:
@@ -140,6 +131,7 @@ type round struct {
 
 // look is one round. It tells whether the next one should come soon.
 func (l *loop) look(ctx context.Context) (soon bool) {
+	defer func() { l.looked = l.Clock.Now() }()
 	l.bury(ctx)
 	r := l.begin()
 	l.census(r)
@@ -232,7 +224,18 @@ func (l *loop) bury(ctx context.Context) (matters bool) {
 		matters = matters || len(l.members.Of(of)) == 0
 	}
 	l.withdraw(ctx, dead)
-	return matters
+	return matters || l.hold(dead)
+}
+
+// hold tells whether one of some processes holds a lease. It may have been granted since the
+// last look.
+func (l *loop) hold(these []holder.ID) (one bool) {
+	l.Ledger.View(func(b *lease.Book) {
+		one = slices.ContainsFunc(b.Leases(), func(held lease.Lease) bool {
+			return held.Holds() && slices.Contains(these, holderOf(&held.Request))
+		})
+	})
+	return one
 }
 
 // forget moves processes from the members to those that were.

@@ -19,31 +19,15 @@ func TestDeathsThatMatter(t *testing.T) {
 	child, works := r.Begin(me, 1001, holder.Mark{}), r.Begin(me, 1001, holder.Mark{})
 	r.put(works, gpuA, gib)
 	r.round()
+	brief := r.user()
+	r.held(brief, gpuA, gib) // and ends before the next look
 	for _, tt := range []struct {
 		dies holder.ID
 		want bool
-	}{{child, false}, {works, true}, {me, true}} {
+	}{{child, false}, {works, true}, {brief, true}, {me, true}} {
 		r.Kill(tt.dies)
 		if got := r.bury(t.Context()); got != tt.want {
 			t.Errorf("the end of process %d matters: %v, want %v", tt.dies.PID, got, tt.want)
-		}
-	}
-}
-
-// TestEarlyLooks: however many processes end, the driver is not asked without a pause.
-func TestEarlyLooks(t *testing.T) {
-	r := newRig(t, nil)
-	me := r.user()
-	r.round()
-	r.held(me, gpuA, gib)
-	for k := range 2 * mostEarly {
-		works := r.Begin(me, 1001, holder.Mark{})
-		r.put(works, gpuA, mib)
-		r.round()
-		r.Kill(works)
-		r.off(works)
-		if got, want := r.wake(t.Context()), k < mostEarly; got != want {
-			t.Errorf("the %d-th death wakes: %v, want %v", k+1, got, want)
 		}
 	}
 }
@@ -160,8 +144,8 @@ func TestOver(t *testing.T) {
 			if r.Lives(greedy) == tt.stopped || !r.Lives(other) {
 				t.Errorf("the greedy one lives: %v, the other: %v", r.Lives(greedy), r.Lives(other))
 			}
-			if tt.stopped && r.lease(id).Cause != lease.Stopped {
-				t.Errorf("the lease ends by %q", r.lease(id).Cause)
+			if l := r.lease(id); tt.stopped && (l.Cause != lease.Stopped || l.EndedBy != lease.Agent || *l.Over != lease.Over{Device: gpuA, UsedBytes: tt.used}) {
+				t.Errorf("the lease ends by %q of %q, for %+v", l.Cause, l.EndedBy, l.Over)
 			}
 		})
 	}
