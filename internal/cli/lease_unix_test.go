@@ -112,54 +112,62 @@ func (c swiftClock) Timer(d time.Duration) (<-chan time.Time, func()) {
 	return over, func() {}
 }
 
+// says is the body of an answer that something was not done.
+func says(code, message string) string {
+	return fmt.Sprintf(`{"error":{"code":%q,"message":%q}}`, code, message)
+}
+
+const (
+	waitingLine = "ullage: waiting for lease 7, 2nd in the queue: 3 MiB more have to be free; lease 5 is before it\n"
+	goneLine    = "ullage: waiting for the agent to come back: the agent at SOCKET cannot be reached: it closed the connection before it had answered\n"
+	grantLine   = "ullage: lease 7: 8.00 GiB on GPU-a\n"
+)
+
+var submitted = answer{"POST /v1/leases", 201, queuedLease, nil}
+
+// leaseRequests are runs of lease request, by what the agent answers.
+var leaseRequests = []struct {
+	name    string
+	answers []answer
+	code    int
+	stdout  string
+	stderr  string
+	timers  []time.Duration
+}{
+	{
+		"granted at once",
+		[]answer{{"POST /v1/leases", 201, grantedLease, nil}},
+		3, "GPU-a 7 9 8589934592\n", "", nil,
+	},
+	{"waits, and says why once", []answer{
+		submitted,
+		{"GET /v1/leases/7", 200, queuedLease, nil},
+		{"GET /v1/leases/7/explain", 200, explanation, nil},
+		{"GET /v1/leases/7", 200, queuedLease, nil},
+		{"GET /v1/leases/7/explain", 200, explanation, nil},
+		{"GET /v1/leases/7", 200, grantedLease, nil},
+	}, 3, "GPU-a 7 9 8589934592\n", waitingLine + grantLine, nil},
+	{"too many wait", []answer{
+		submitted, {"GET /v1/leases/7", 429, says("busy", "too many requests"), nil}, {"GET /v1/leases/7", 200, grantedLease, nil},
+	}, 3, "GPU-a 7 9 8589934592\n", "", []time.Duration{3 * time.Second}},
+	{"waits less than is worth a word", []answer{submitted, {"GET /v1/leases/7", 200, grantedLease, nil}}, 3, "GPU-a 7 9 8589934592\n", "", nil},
+	{"the agent is not ready, then busy", []answer{
+		{"POST /v1/leases", 503, says("unready", "the GPUs have not been read yet"), nil},
+		{"POST /v1/leases", 429, says("busy", "too many requests"), nil},
+		{"POST /v1/leases", 201, grantedLease, nil},
+	}, 3, "GPU-a 7 9 8589934592\n", "ullage: waiting for the agent: the GPUs have not been read yet\nullage: waiting for the agent: too many requests\n" + grantLine, []time.Duration{3 * time.Second, 3 * time.Second}},
+	{"the answer to the request is lost", []answer{
+		{"POST /v1/leases", 0, "", nil}, {"POST /v1/leases", 201, grantedLease, nil},
+	}, 3, "GPU-a 7 9 8589934592\n", goneLine + grantLine, []time.Duration{retryWait}},
+	{"something else answers", []answer{{"POST /v1/leases", 404, "page not found", nil}}, 6, "", "ullage: error: the agent at SOCKET cannot be reached: the answer is not one of an agent: HTTP 404 Not Found\n", nil},
+	{"ended while it waited", []answer{submitted, {"GET /v1/leases/7", 200, strings.Replace(grantedLease, `"granted"`, `"ended","cause":"released"`, 1), nil}}, 5, "", "ullage: error: lease 7 has ended before it could be used: it was given back\n", nil},
+	{"refused", []answer{{"POST /v1/leases", 409, says("never", "no device here could hold it"), nil}}, 5, "", "ullage: error: no device here could hold it\n", nil},
+	{"no such queue", []answer{{"POST /v1/leases", 404, says("unknown", `there is no queue "x"`), nil}}, 5, "", "ullage: error: there is no queue \"x\"\n", nil},
+	{"invalid", []answer{{"POST /v1/leases", 400, says("invalid", "memory is negative"), nil}}, 2, "", "ullage: error: memory is negative\n", nil},
+}
+
 func TestLeaseRequest(t *testing.T) {
-	says := func(code, message string) string {
-		return fmt.Sprintf(`{"error":{"code":%q,"message":%q}}`, code, message)
-	}
-	const waiting = "ullage: waiting for lease 7, 2nd in the queue: 3 MiB more have to be free; lease 5 is before it\n"
-	const gone = "ullage: waiting for the agent to come back: the agent at SOCKET cannot be reached: it closed the connection before it had answered\n"
-	const now = "ullage: lease 7: 8.00 GiB on GPU-a\n"
-	submitted := answer{"POST /v1/leases", 201, queuedLease, nil}
-	tests := []struct {
-		name    string
-		answers []answer
-		code    int
-		stdout  string
-		stderr  string
-		timers  []time.Duration
-	}{
-		{
-			"granted at once",
-			[]answer{{"POST /v1/leases", 201, grantedLease, nil}},
-			3, "GPU-a 7 9 8589934592\n", "", nil,
-		},
-		{"waits, and says why once", []answer{
-			submitted,
-			{"GET /v1/leases/7", 200, queuedLease, nil},
-			{"GET /v1/leases/7/explain", 200, explanation, nil},
-			{"GET /v1/leases/7", 200, queuedLease, nil},
-			{"GET /v1/leases/7/explain", 200, explanation, nil},
-			{"GET /v1/leases/7", 200, grantedLease, nil},
-		}, 3, "GPU-a 7 9 8589934592\n", waiting + now, nil},
-		{"too many wait", []answer{
-			submitted, {"GET /v1/leases/7", 429, says("busy", "too many requests"), nil}, {"GET /v1/leases/7", 200, grantedLease, nil},
-		}, 3, "GPU-a 7 9 8589934592\n", "", []time.Duration{3 * time.Second}},
-		{"waits less than is worth a word", []answer{submitted, {"GET /v1/leases/7", 200, grantedLease, nil}}, 3, "GPU-a 7 9 8589934592\n", "", nil},
-		{"the agent is not ready, then busy", []answer{
-			{"POST /v1/leases", 503, says("unready", "the GPUs have not been read yet"), nil},
-			{"POST /v1/leases", 429, says("busy", "too many requests"), nil},
-			{"POST /v1/leases", 201, grantedLease, nil},
-		}, 3, "GPU-a 7 9 8589934592\n", "ullage: waiting for the agent: the GPUs have not been read yet\nullage: waiting for the agent: too many requests\n" + now, []time.Duration{3 * time.Second, 3 * time.Second}},
-		{"the answer to the request is lost", []answer{
-			{"POST /v1/leases", 0, "", nil}, {"POST /v1/leases", 201, grantedLease, nil},
-		}, 3, "GPU-a 7 9 8589934592\n", gone + now, []time.Duration{retryWait}},
-		{"something else answers", []answer{{"POST /v1/leases", 404, "page not found", nil}}, 6, "", "ullage: error: the agent at SOCKET cannot be reached: the answer is not one of an agent: HTTP 404 Not Found\n", nil},
-		{"ended while it waited", []answer{submitted, {"GET /v1/leases/7", 200, strings.Replace(grantedLease, `"granted"`, `"ended","cause":"released"`, 1), nil}}, 5, "", "ullage: error: lease 7 has ended before it could be used: it was given back\n", nil},
-		{"refused", []answer{{"POST /v1/leases", 409, says("never", "no device here could hold it"), nil}}, 5, "", "ullage: error: no device here could hold it\n", nil},
-		{"no such queue", []answer{{"POST /v1/leases", 404, says("unknown", `there is no queue "x"`), nil}}, 5, "", "ullage: error: there is no queue \"x\"\n", nil},
-		{"invalid", []answer{{"POST /v1/leases", 400, says("invalid", "memory is negative"), nil}}, 2, "", "ullage: error: memory is negative\n", nil},
-	}
-	for _, tt := range tests {
+	for _, tt := range leaseRequests {
 		t.Run(tt.name, func(t *testing.T) {
 			a := serveAgent(t, tt.answers...)
 			var timers []time.Duration

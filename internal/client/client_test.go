@@ -42,51 +42,54 @@ func serve(t *testing.T, handler http.HandlerFunc) *client.Client {
 	return c
 }
 
+var since = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+
+// calls are all that can be asked, with what goes over the socket.
+var calls = []struct {
+	call func(context.Context, *client.Client) (any, error)
+	want string // method, path and query, body
+	json string // the answer
+}{
+	{func(ctx context.Context, c *client.Client) (any, error) { return c.About(ctx) }, "GET /v1/agent ", `{"version":"v1","started":"2026-11-30T00:00:00Z","boot":"b","probe":"auto","ready":true,"you":{"uid":7,"user":"ann","admin":false}}`},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		d, err := c.Devices(ctx)
+		return client.Devices{Devices: d}, err
+	}, "GET /v1/devices ", `{"devices":[{"uuid":"GPU-1","model":"H200","capacity_bytes":4,"granted_bytes":1,"foreign_bytes":1,"available_bytes":2}]}`},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		l, err := c.Leases(ctx, false)
+		return client.Leases{Leases: l}, err
+	}, "GET /v1/leases ", `{"leases":[]}`},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		l, err := c.Leases(ctx, true)
+		return client.Leases{Leases: l}, err
+	}, "GET /v1/leases?all=true ", `{"leases":[]}`},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		return c.Submit(ctx, client.Request{MemoryBytes: 5, Key: "k"})
+	}, `POST /v1/leases {"memory_bytes":5,"key":"k"}`, leaseJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) { return c.Lease(ctx, 3) }, "GET /v1/leases/3 ", leaseJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		return c.Wait(ctx, 3, "queued", 1500*time.Millisecond)
+	}, "GET /v1/leases/3?from=queued&wait=1500 ", leaseJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) { return c.Explain(ctx, 3) }, "GET /v1/leases/3/explain ", `{"lease":` + leaseJSON + `,"reasons":[{"code":"memory","text":"no"}]}`},
+	{func(ctx context.Context, c *client.Client) (any, error) { return c.Extend(ctx, 3, time.Hour) }, `POST /v1/leases/3/extend {"ttl_ms":3600000}`, leaseJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) { return c.Release(ctx, 3) }, "DELETE /v1/leases/3 ", leaseJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) { return c.Cordon(ctx, "GPU-a/b", true) }, "POST /v1/devices/GPU-a%2Fb/cordon {}", deviceJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) { return c.Cordon(ctx, "GPU-1", false) }, "POST /v1/devices/GPU-1/uncordon {}", deviceJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) { return c.Drain(ctx, "GPU-1", time.Minute) }, `POST /v1/devices/GPU-1/drain {"grace_ms":60000}`, deviceJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		return c.Report(ctx, client.Report{Devices: []client.ReportDevice{}})
+	}, `POST /v1/report {"devices":[]}`, `{"period_ms":1000,"limits":[]}`},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		return c.Usage(ctx, "user", since, since.Add(time.Millisecond))
+	}, "GET /v1/usage?by=user&since=2026-11-01T00%3A00%3A00Z&until=2026-11-01T00%3A00%3A00.001Z ", `{"by":"user","since":"2026-11-01T00:00:00Z","until":"2026-11-30T00:00:00Z","usage":[{"name":"ann","leases":1,"gib_hours":1,"gib_seconds":3600}]}`},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		return c.Events(ctx, 4, 3, 10)
+	}, "GET /v1/events?lease=3&limit=10&since=4 ", `{"events":[{"seq":5,"time":"2026-11-30T00:00:00.000Z","actor":"ann","kind":"end","lease":3,"body":{"id":3}}],"next":5}`},
+}
+
 // TestCalls: each call asks for what docs/api.md says, and returns what is answered.
 func TestCalls(t *testing.T) {
-	since := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	tests := []struct {
-		call func(context.Context, *client.Client) (any, error)
-		want string // method, path and query, body
-		json string // the answer
-	}{
-		{func(ctx context.Context, c *client.Client) (any, error) { return c.About(ctx) }, "GET /v1/agent ", `{"version":"v1","started":"2026-11-30T00:00:00Z","boot":"b","probe":"auto","ready":true,"you":{"uid":7,"user":"ann","admin":false}}`},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			d, err := c.Devices(ctx)
-			return client.Devices{Devices: d}, err
-		}, "GET /v1/devices ", `{"devices":[{"uuid":"GPU-1","model":"H200","capacity_bytes":4,"granted_bytes":1,"foreign_bytes":1,"available_bytes":2}]}`},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			l, err := c.Leases(ctx, false)
-			return client.Leases{Leases: l}, err
-		}, "GET /v1/leases ", `{"leases":[]}`},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			l, err := c.Leases(ctx, true)
-			return client.Leases{Leases: l}, err
-		}, "GET /v1/leases?all=true ", `{"leases":[]}`},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Submit(ctx, client.Request{MemoryBytes: 5, Key: "k"})
-		}, `POST /v1/leases {"memory_bytes":5,"key":"k"}`, leaseJSON},
-		{func(ctx context.Context, c *client.Client) (any, error) { return c.Lease(ctx, 3) }, "GET /v1/leases/3 ", leaseJSON},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Wait(ctx, 3, "queued", 1500*time.Millisecond)
-		}, "GET /v1/leases/3?from=queued&wait=1500 ", leaseJSON},
-		{func(ctx context.Context, c *client.Client) (any, error) { return c.Explain(ctx, 3) }, "GET /v1/leases/3/explain ", `{"lease":` + leaseJSON + `,"reasons":[{"code":"memory","text":"no"}]}`},
-		{func(ctx context.Context, c *client.Client) (any, error) { return c.Extend(ctx, 3, time.Hour) }, `POST /v1/leases/3/extend {"ttl_ms":3600000}`, leaseJSON},
-		{func(ctx context.Context, c *client.Client) (any, error) { return c.Release(ctx, 3) }, "DELETE /v1/leases/3 ", leaseJSON},
-		{func(ctx context.Context, c *client.Client) (any, error) { return c.Cordon(ctx, "GPU-a/b", true) }, "POST /v1/devices/GPU-a%2Fb/cordon {}", deviceJSON},
-		{func(ctx context.Context, c *client.Client) (any, error) { return c.Cordon(ctx, "GPU-1", false) }, "POST /v1/devices/GPU-1/uncordon {}", deviceJSON},
-		{func(ctx context.Context, c *client.Client) (any, error) { return c.Drain(ctx, "GPU-1", time.Minute) }, `POST /v1/devices/GPU-1/drain {"grace_ms":60000}`, deviceJSON},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Report(ctx, client.Report{Devices: []client.ReportDevice{}})
-		}, `POST /v1/report {"devices":[]}`, `{"period_ms":1000,"limits":[]}`},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Usage(ctx, "user", since, since.Add(time.Millisecond))
-		}, "GET /v1/usage?by=user&since=2026-11-01T00%3A00%3A00Z&until=2026-11-01T00%3A00%3A00.001Z ", `{"by":"user","since":"2026-11-01T00:00:00Z","until":"2026-11-30T00:00:00Z","usage":[{"name":"ann","leases":1,"gib_hours":1,"gib_seconds":3600}]}`},
-		{func(ctx context.Context, c *client.Client) (any, error) {
-			return c.Events(ctx, 4, 3, 10)
-		}, "GET /v1/events?lease=3&limit=10&since=4 ", `{"events":[{"seq":5,"time":"2026-11-30T00:00:00.000Z","actor":"ann","kind":"end","lease":3,"body":{"id":3}}],"next":5}`},
-	}
-	for _, tt := range tests {
+	for _, tt := range calls {
 		t.Run(tt.want, func(t *testing.T) {
 			var asked string
 			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
