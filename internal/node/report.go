@@ -189,11 +189,8 @@ func (rs *reports) update(t *teller, place string, r *client.ReportDevice, befor
 	if !known {
 		d = new(reported)
 		t.devices[place] = d
-	}
-	if known {
-		if used := rs.sight.usedBetween(t.id, place, before, t.at); used != nil {
-			d.measure(*used, d.now.ReservedBytes, r.ReservedBytes)
-		}
+	} else if used := rs.sight.usedBetween(t.id, place, before, t.at); used != nil {
+		d.measure(*used, d.now.ReservedBytes, r.ReservedBytes)
 	}
 	d.now = r.Allocator
 	if high := max(r.ReservedBytes, r.PeakReservedBytes); high > d.high || !known {
