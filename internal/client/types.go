@@ -59,8 +59,16 @@ type Lease struct {
 	Draining     *time.Time `json:"draining,omitempty"`
 	Ended        *time.Time `json:"ended,omitempty"`
 	Cause        string     `json:"cause,omitempty"`    // why it drains or has ended
+	EndedBy      string     `json:"ended_by,omitempty"` // whose doing that was: a user's, or "agent"
+	Over         *Over      `json:"over,omitempty"`     // with the cause stopped: what it was stopped for
 	Position     int        `json:"position,omitempty"` // in the queue, from 1
 	Processes    []int      `json:"processes,omitempty"`
+}
+
+// Over is the use above its share that a lease was stopped for.
+type Over struct {
+	Device    string `json:"device"`
+	UsedBytes int64  `json:"used_bytes"` // of the device, by its processes
 }
 
 // Share is a lease's part of one device, and what its processes use there.
@@ -97,6 +105,7 @@ type Extension struct {
 
 // Device is a device as leases see it.
 type Device struct {
+	Index          *int      `json:"index,omitempty"` // the driver's number of the GPU, or of the one that it is a part of
 	UUID           string    `json:"uuid"`
 	Model          string    `json:"model"`
 	Parent         string    `json:"parent,omitempty"` // the GPU that a MIG instance is a part of

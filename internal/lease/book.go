@@ -348,7 +348,7 @@ func (b *Book) deadlineSet(e *Event, body *DeadlineSet) error {
 func (b *Book) drainBegun(e *Event, body *DrainBegun) error {
 	l, err := b.in(e, body.ID, Granted)
 	if err == nil {
-		l.State, l.Cause, l.DrainingMS = Draining, body.Cause, e.AtMS
+		l.State, l.Cause, l.EndedBy, l.Over, l.DrainingMS = Draining, body.Cause, e.Actor, body.Over, e.AtMS
 		l.ExpiresMS = min(l.ExpiresMS, e.AtMS) // it pledges nothing any more
 	}
 	return err
@@ -371,7 +371,7 @@ func (b *Book) closed(e *Event, body *Closed) error {
 		b.dequeue(l)
 	}
 	if l.Cause == "" {
-		l.Cause = body.Cause
+		l.Cause, l.EndedBy = body.Cause, e.Actor
 	}
 	l.State, l.EndedMS = Ended, e.AtMS
 	delete(b.live, l.ID)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // Check returns what is wrong with the book, a sentence each; nothing is the good answer. It
@@ -23,7 +25,7 @@ func (b *Book) Check() []string {
 func (b *Book) checkCapacity() (wrong []string) {
 	for _, d := range b.devices {
 		if over := d.spoken() - d.CapacityBytes; over > 0 && !d.overfull {
-			wrong = append(wrong, fmt.Sprintf("device %s: %d MiB are granted or reserved over its capacity of %d MiB", d.UUID, over/mib, d.CapacityBytes/mib))
+			wrong = append(wrong, fmt.Sprintf("device %s: %s are granted or reserved over its capacity of %s", d.UUID, units.FormatBytes(over), units.FormatBytes(d.CapacityBytes)))
 		}
 		if d.exclusive() && len(d.holdings) > 1 {
 			wrong = append(wrong, fmt.Sprintf("device %s: leased exclusively, and to %d leases", d.UUID, len(d.holdings)))
@@ -76,7 +78,7 @@ func (b *Book) checkHoldings() (wrong []string) {
 		for _, h := range d.holdings {
 			at := place{d.UUID, h.Lease}
 			if want[at] != h.Bytes {
-				wrong = append(wrong, fmt.Sprintf("device %s has %d bytes of lease %d, whose share is %d", d.UUID, h.Bytes, h.Lease, want[at]))
+				wrong = append(wrong, fmt.Sprintf("device %s has %d bytes of lease %d, whose share is %d bytes", d.UUID, h.Bytes, h.Lease, want[at]))
 			}
 			delete(want, at)
 		}

@@ -145,7 +145,21 @@ func (b *Book) Release(atMS int64, id ID, actor string, cause Cause) ([]Event, e
 	case Queued:
 		t.emit(&Closed{id, cause})
 	case Granted:
-		t.emit(&DrainBegun{id, cause})
+		t.emit(&DrainBegun{ID: id, Cause: cause})
+	}
+	return t.done()
+}
+
+// Stop lets a lease drain that uses more of a device than it has. One that is not granted stays as
+// it is.
+func (b *Book) Stop(atMS int64, id ID, over Over) ([]Event, error) {
+	l, err := b.find(id)
+	if err != nil {
+		return nil, err
+	}
+	t := b.turn(atMS, Agent)
+	if l.State == Granted {
+		t.emit(&DrainBegun{id, Stopped, &over})
 	}
 	return t.done()
 }
@@ -191,7 +205,7 @@ func (b *Book) admitExtension(l *Lease, atMS, ttlMS int64) error {
 	}
 	for _, who := range l.parties() {
 		if lim, ok := b.policy.limit(who); ok && lim.TTLMS > 0 && ttlMS > lim.TTLMS {
-			return refusal(CodeLimit, fmt.Sprintf("%d s is above the limit of %d s of %s", ttlMS/1000, lim.TTLMS/1000, who))
+			return refusal(CodeLimit, tooLong(ttlMS, lim.TTLMS)+" of "+who.String())
 		}
 	}
 	for _, s := range l.Shares {
@@ -209,7 +223,7 @@ func (b *Book) admitExtension(l *Lease, atMS, ttlMS int64) error {
 func (b *Book) Tick(atMS int64) ([]Event, error) {
 	t := b.turn(atMS, Agent)
 	for _, id := range b.Expired(t.atMS) {
-		t.emit(&DrainBegun{id, Expired})
+		t.emit(&DrainBegun{ID: id, Cause: Expired})
 	}
 	return t.done()
 }

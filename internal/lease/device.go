@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // mib is the unit of memory that is handed out, in bytes.
@@ -62,7 +64,7 @@ func validDevices(all []Device, links [][]int) error {
 				return refusal(CodeInvalid, fmt.Sprintf("device %s: the reserve of queue %q is negative, or there are two", d.UUID, r.Queue))
 			}
 			if sum += r.Bytes; sum > d.CapacityBytes {
-				return refusal(CodeInvalid, fmt.Sprintf("device %s: more is reserved than its %d MiB", d.UUID, d.CapacityBytes/mib))
+				return refusal(CodeInvalid, fmt.Sprintf("device %s: more is reserved than its %s", d.UUID, units.FormatBytes(d.CapacityBytes)))
 			}
 		}
 	}

@@ -85,6 +85,7 @@ type DeadlineSet struct {
 type DrainBegun struct {
 	ID    ID    `json:"id"`
 	Cause Cause `json:"cause"`
+	Over  *Over `json:"over,omitempty"` // with Stopped
 }
 
 // Closed ends a lease and gives back what it held.

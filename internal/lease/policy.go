@@ -3,6 +3,9 @@ package lease
 import (
 	"fmt"
 	"slices"
+	"time"
+
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // Policy is what the administrator decides. The zero value has no limits.
@@ -171,6 +174,13 @@ func (b *Book) applyLimits(r *Request) error {
 	return nil
 }
 
+// tooLong says that a time to live is above a limit, and by how much: two that are almost the
+// same are printed the same.
+func tooLong(ttlMS, limitMS int64) string {
+	span := func(ms int64) string { return units.FormatDuration(time.Duration(ms) * time.Millisecond) }
+	return fmt.Sprintf("%s is %s above the limit of %s", span(ttlMS), span(ttlMS-limitMS), span(limitMS))
+}
+
 func (l *Limit) refuses(r *Request, has load) string {
 	over := func(n, limit int64) bool { return limit > 0 && n > limit }
 	switch {
@@ -179,7 +189,7 @@ func (l *Limit) refuses(r *Request, has load) string {
 	case over(int64(r.Devices), int64(l.Devices)):
 		return fmt.Sprintf("%d devices is above the limit of %d", r.Devices, l.Devices)
 	case over(r.TTLMS, l.TTLMS):
-		return fmt.Sprintf("%d s is above the limit of %d s", r.TTLMS/1000, l.TTLMS/1000)
+		return tooLong(r.TTLMS, l.TTLMS)
 	case r.Priority > l.Priority:
 		return fmt.Sprintf("priority %d is above the limit of %d", r.Priority, l.Priority)
 	case over(int64(has.waiting+1), int64(l.Waiting)):

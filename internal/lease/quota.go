@@ -1,6 +1,10 @@
 package lease
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ullage-dev/ullage/internal/units"
+)
 
 // load is what a party has at this moment.
 type load struct {
@@ -70,7 +74,8 @@ func (b *Book) overQuota(r *Request, bytes, atMS int64) *Reason {
 	for _, who := range r.parties() {
 		q := b.policy.quota(who)
 		if has := b.load[who].bytes; q.PeakBytes > 0 && has+bytes > q.PeakBytes {
-			return &Reason{Code: CodeQuotaPeak, Text: fmt.Sprintf("%s holds %s of its quota of %s", who, sizes(has, q.PeakBytes), sizes(q.PeakBytes, has)), Bytes: has + bytes - q.PeakBytes}
+			return &Reason{Code: CodeQuotaPeak, Bytes: has + bytes - q.PeakBytes, Text: fmt.Sprintf("%s holds %s of its quota of %s, and with this one it would be %s too much",
+				who, sizes(has, q.PeakBytes), sizes(q.PeakBytes, has), units.FormatBytes(has+bytes-q.PeakBytes))}
 		}
 	}
 	return b.overHours(r, bytes, atMS, atMS+max(1, r.TTLMS), atMS)

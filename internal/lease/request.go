@@ -69,6 +69,14 @@ type Lease struct {
 	DrainingMS int64   `json:"draining_ms,omitempty"`
 	EndedMS    int64   `json:"ended_ms,omitempty"`
 	Cause      Cause   `json:"cause,omitempty"`
+	EndedBy    string  `json:"ended_by,omitempty"` // whose doing Cause was: a user's, or Agent's
+	Over       *Over   `json:"over,omitempty"`     // with Stopped
+}
+
+// Over is the use above its share that a lease was stopped for.
+type Over struct {
+	Device    string `json:"device"`
+	UsedBytes int64  `json:"used_bytes"` // of the device, by the lease's processes
 }
 
 // Share is a lease's part of one device.

@@ -353,7 +353,7 @@ func TestImpossible(t *testing.T) {
 		"an old epoch":        {Seq: b.seq + 1, AtMS: 1, Body: &Placed{waits, 1, share, 0}},
 		"no share":            {Seq: b.seq + 1, AtMS: 1, Body: &Placed{waits, 2, nil, 0}},
 		"ended while granted": {Seq: b.seq + 1, AtMS: 1, Body: &Closed{granted, Released}},
-		"drained in a queue":  {Seq: b.seq + 1, AtMS: 1, Body: &DrainBegun{waits, Released}},
+		"drained in a queue":  {Seq: b.seq + 1, AtMS: 1, Body: &DrainBegun{ID: waits, Cause: Released}},
 		"never was":           {Seq: b.seq + 1, AtMS: 1, Body: &Closed{99, Released}},
 		"an id left out":      {Seq: b.seq + 1, AtMS: 1, Body: &Submitted{99, Request{User: "x", MemoryBytes: gib, Devices: 1}}},
 		"not a request":       {Seq: b.seq + 1, AtMS: 1, Body: &Submitted{3, Request{User: "x"}}},

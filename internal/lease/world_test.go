@@ -107,7 +107,12 @@ func (w *world) step(t tester) {
 	case n < 40:
 		_, events, err = b.Submit(w.atMS, w.request())
 	case n < 55:
-		events, err = b.Release(w.atMS, w.lease(), "ann", pick(w, Released, Exited, Stopped))
+		id := w.lease()
+		if cause := pick(w, Released, Exited, Stopped); cause == Stopped {
+			events, err = b.Stop(w.atMS, id, Over{"A", gib})
+		} else {
+			events, err = b.Release(w.atMS, id, "ann", cause)
+		}
 	case n < 75:
 		events, err = b.Freed(w.atMS, w.lease())
 	case n < 83:

@@ -13,7 +13,7 @@ func (a *Agent) getDevices(q *question) (any, error) {
 		return nil, err
 	}
 	var answer client.Devices
-	a.Ledger.View(func(b *lease.Book) { answer.Devices = clientDevices(b) })
+	a.Ledger.View(func(b *lease.Book) { answer.Devices = clientDevices(b, a.now()) })
 	return answer, nil
 }
 
@@ -62,7 +62,7 @@ func (a *Agent) changeDevice(q *question, decision func(b *lease.Book, atMS int6
 	uuid := q.PathValue("uuid")
 	_, err := a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) {
 		events, err := decision(b, atMS, uuid)
-		device, found = deviceNamed(b, uuid)
+		device, found = deviceNamed(b, a.now(), uuid)
 		return events, err
 	})
 	if err != nil {

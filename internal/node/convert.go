@@ -14,7 +14,7 @@ func (a *Agent) state(who *caller) client.State {
 	v := a.now()
 	s := client.State{Reading: who.shown(v.reading), Jobs: []client.Job{}}
 	a.Ledger.View(func(b *lease.Book) {
-		s.Devices = clientDevices(b)
+		s.Devices = clientDevices(b, v)
 		s.Leases = a.clientLeases(b, v, b.Leases(), who)
 	})
 	for _, j := range v.jobs {
@@ -49,11 +49,14 @@ func (a *Agent) clientLease(v *view, l *lease.Lease, position int) client.Lease 
 		Priority: l.Priority, Queue: l.Queue, Detached: l.Detached, HolderPID: l.HolderPID, Epoch: l.Epoch,
 		Grade: w.grade, ContextBytes: a.settings.Load().ContextBytes, Shares: make([]client.Share, len(l.Shares)),
 		Queued: timeOf(l.QueuedMS), Granted: timeOrNil(l.GrantedMS), Expires: timeOrNil(l.ExpiresMS),
-		Draining: timeOrNil(l.DrainingMS), Ended: timeOrNil(l.EndedMS), Cause: string(l.Cause),
+		Draining: timeOrNil(l.DrainingMS), Ended: timeOrNil(l.EndedMS), Cause: string(l.Cause), EndedBy: l.EndedBy,
 		Position: position, Processes: w.processes,
 	}
 	if c.Grade == "" {
 		c.Grade = string(enforce.Watched) // the least: nothing is granted that nobody watches
+	}
+	if l.Over != nil {
+		c.Over = &client.Over{Device: l.Over.Device, UsedBytes: l.Over.UsedBytes}
 	}
 	for i, s := range l.Shares {
 		c.Shares[i] = client.Share{Device: s.Device, Bytes: s.Bytes}
@@ -84,17 +87,17 @@ func clientReasons(all []lease.Reason) []client.Reason {
 }
 
 // clientDevices returns the devices as leases see them.
-func clientDevices(b *lease.Book) []client.Device {
+func clientDevices(b *lease.Book, v *view) []client.Device {
 	all := []client.Device{}
 	for _, d := range b.Devices() {
-		all = append(all, clientDevice(b, &d))
+		all = append(all, clientDevice(b, v, &d))
 	}
 	return all
 }
 
-func clientDevice(b *lease.Book, d *lease.DeviceStatus) client.Device {
+func clientDevice(b *lease.Book, v *view, d *lease.DeviceStatus) client.Device {
 	c := client.Device{
-		UUID: d.UUID, Model: d.Model, Parent: d.Parent, CapacityBytes: d.CapacityBytes, GrantedBytes: d.GrantedBytes,
+		Index: v.index(d), UUID: d.UUID, Model: d.Model, Parent: d.Parent, CapacityBytes: d.CapacityBytes, GrantedBytes: d.GrantedBytes,
 		ForeignBytes: d.ForeignBytes, AvailableBytes: b.Free(d.UUID, ""), Absent: d.Absent, Unseen: d.Unseen,
 		Cordoned: d.Cordoned, Split: d.Split, Overfull: d.Overfull,
 	}
@@ -105,11 +108,11 @@ func clientDevice(b *lease.Book, d *lease.DeviceStatus) client.Device {
 }
 
 // deviceNamed returns one device, if the book has it.
-func deviceNamed(b *lease.Book, uuid string) (client.Device, bool) {
+func deviceNamed(b *lease.Book, v *view, uuid string) (client.Device, bool) {
 	all := b.Devices()
 	i := slices.IndexFunc(all, func(d lease.DeviceStatus) bool { return d.UUID == uuid })
 	if i < 0 {
 		return client.Device{}, false
 	}
-	return clientDevice(b, &all[i]), true
+	return clientDevice(b, v, &all[i]), true
 }

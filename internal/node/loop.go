@@ -124,7 +124,7 @@ type round struct {
 	use     map[string]use
 	foreign map[string]int64
 	passing bool       // memory of some place may be on its way back
-	stop    []lease.ID // for using more than they have
+	stop    []overUse  // what leases are ended for
 	clear   []lease.ID // are empty, and off the devices by this reading
 	problem string
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/ullage-dev/ullage/internal/client"
@@ -24,6 +25,17 @@ type watched struct {
 	grade     string           // how firmly its limit is kept, of the words of client.Lease
 	processes []int            // its members that live, by PID
 	used      map[string]int64 // bytes by the UUID of a device; a device is missing where the driver does not tell
+}
+
+// index is the driver's number of a GPU, or of the one that a MIG instance is a part of; nil where
+// the last reading does not show it.
+func (v *view) index(d *lease.DeviceStatus) *int {
+	seen := v.reading.Device(cmp.Or(d.Parent, d.UUID))
+	if seen == nil {
+		return nil
+	}
+	index := seen.Index
+	return &index
 }
 
 // now returns the view of this moment. It is never nil.

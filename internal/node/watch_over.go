@@ -21,8 +21,8 @@ type overUse struct {
 }
 
 // judge finds the leases that use more than they have, says so once each time, and returns
-// those that are to be stopped.
-func (l *loop) judge(r *round) (stop []lease.ID) {
+// what is to be stopped.
+func (l *loop) judge(r *round) (stop []overUse) {
 	action := l.settings.Load().Watch.Over
 	seen := map[overUse]bool{}
 	for i := range r.places {
@@ -32,8 +32,7 @@ func (l *loop) judge(r *round) (stop []lease.ID) {
 			continue
 		}
 		over := r.over(p)
-		for _, id := range over {
-			o := overUse{id, p.UUID}
+		for _, o := range over {
 			seen[o] = true
 			if !l.over[o] {
 				l.tellOver(r, o, action)
@@ -43,7 +42,7 @@ func (l *loop) judge(r *round) (stop []lease.ID) {
 		case action == settings.Stop:
 			stop = append(stop, over...)
 		case action == settings.Tolerate && len(over) > 0 && !r.room(p):
-			l.Log.Warn("a device has no room left for what a lease uses above its share", "lease", over[0], "device", p.UUID)
+			l.Log.Warn("a device has no room left for what a lease uses above its share", "lease", over[0].lease, "device", p.UUID)
 			l.Counters.OverUse(string(settings.Stop))
 			stop = append(stop, over[0])
 		}
@@ -65,17 +64,19 @@ func (l *loop) overOn(place string) map[overUse]bool {
 
 // over returns the granted leases that use more of a place than they have, the one with the
 // most first.
-func (r *round) over(p *place) []lease.ID {
+func (r *round) over(p *place) []overUse {
 	shares, used := r.shares[p.UUID], r.use[p.UUID].leases
-	excess := map[lease.ID]int64{}
+	var over []overUse
 	for id, share := range shares {
 		if used[id] > (share+page-1)/page*page && r.state[id] == lease.Granted {
-			excess[id] = used[id] - share
+			over = append(over, overUse{id, p.UUID})
 		}
 	}
-	return slices.SortedFunc(maps.Keys(excess), func(a, b lease.ID) int {
-		return cmp.Or(cmp.Compare(excess[b], excess[a]), cmp.Compare(a, b))
+	excess := func(o overUse) int64 { return used[o.lease] - shares[o.lease] }
+	slices.SortFunc(over, func(a, b overUse) int {
+		return cmp.Or(cmp.Compare(excess(b), excess(a)), cmp.Compare(a.lease, b.lease))
 	})
+	return over
 }
 
 // room tells whether what is free on a place covers what its leases have not used yet.

@@ -144,8 +144,8 @@ func TestOver(t *testing.T) {
 			if r.Lives(greedy) == tt.stopped || !r.Lives(other) {
 				t.Errorf("the greedy one lives: %v, the other: %v", r.Lives(greedy), r.Lives(other))
 			}
-			if tt.stopped && r.lease(id).Cause != lease.Stopped {
-				t.Errorf("the lease ends by %q", r.lease(id).Cause)
+			if l := r.lease(id); tt.stopped && (l.Cause != lease.Stopped || l.EndedBy != lease.Agent || *l.Over != lease.Over{Device: gpuA, UsedBytes: tt.used}) {
+				t.Errorf("the lease ends by %q of %q, for %+v", l.Cause, l.EndedBy, l.Over)
 			}
 		})
 	}

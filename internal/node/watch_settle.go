@@ -45,8 +45,8 @@ func (l *loop) settle(ctx context.Context, r *round) {
 		for _, uuid := range blind {
 			t.add(b.LoseSight(atMS, uuid))
 		}
-		for _, id := range r.stop {
-			t.release(atMS, id, lease.Stopped)
+		for _, o := range r.stop {
+			t.add(b.Stop(atMS, o.lease, lease.Over{Device: o.place, UsedBytes: r.use[o.place].leases[o.lease]}))
 		}
 		for i := range r.leases {
 			if held := &r.leases[i]; r.empty[held.ID] && !held.Detached {
