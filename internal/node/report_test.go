@@ -144,6 +144,11 @@ func TestReportsOfOneLease(t *testing.T) {
 	r.wantLimits(r.tellOf(first, gpuA, 0, all), client.Limit{Device: gpuA, Bytes: half, Epoch: epoch})
 	r.wantLimits(r.tellOf(second, gpuA, 0, 0), client.Limit{Device: gpuA, Bytes: half, Epoch: epoch})
 
+	// The faster one takes nothing from the slower one.
+	r.tellOf(second, gpuA, half, half)
+	r.wantLimits(r.tellOf(first, gpuA, gib, half), client.Limit{Device: gpuA, Bytes: half, Epoch: epoch})
+	r.wantLimits(r.tellOf(second, gpuA, 0, half), client.Limit{Device: gpuA, Bytes: half, Epoch: epoch})
+
 	// A place that can't be looked at is as it was: the silent one has not gone.
 	r.card(gpuA).problem = "list of processes: unknown error"
 	r.round()
