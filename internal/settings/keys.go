@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"path"
@@ -179,7 +180,11 @@ func checkAddress(s string) error {
 }
 
 func checkProbe(s string) error {
-	if err := gpu.CheckSpec(s); err != nil {
+	err := gpu.CheckSpec(s)
+	if spec := new(gpu.SpecError); errors.As(err, &spec) {
+		return fmt.Errorf("%w; %s", err, spec.Hint())
+	}
+	if err != nil {
 		return err
 	}
 	return anyText(s)
