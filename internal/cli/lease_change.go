@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/term"
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 const leaseReleaseLong = `Release gives leases back. One that waits is withdrawn. One that has memory
@@ -109,7 +113,7 @@ func newLeaseExtend(app *App, c *connection) *cobra.Command {
 	return cmd
 }
 
-const leaseCordonLong = `%s a GPU or a MIG instance, by its UUID: %s
+const leaseCordonLong = `%s a GPU, by its number or UUID, or a MIG instance: %s
 This is for root and the agent's admin group.`
 
 // newLeaseCordon makes cordon, or uncordon.
@@ -118,39 +122,96 @@ func newLeaseCordon(app *App, c *connection, on bool) *cobra.Command {
 	if on {
 		use, short, long = "cordon", "Keep new leases off a GPU", fmt.Sprintf(leaseCordonLong, "Cordon closes", "no new lease is\nplaced on it. Those on it stay.")
 	}
-	return newDeviceCommand(app, c, use, short, long, func(ctx context.Context, agent *client.Client, uuid string) (client.Device, error) {
-		return agent.Cordon(ctx, uuid, on)
+	return newDeviceCommand(app, c, use, short, long, func(ctx context.Context, agent *client.Client, uuid string) (client.Device, string, error) {
+		d, err := agent.Cordon(ctx, uuid, on)
+		return d, "", err
 	})
 }
 
-const leaseDrainLong = `Drain empties a GPU or a MIG instance, by its UUID: no new lease is placed on
-it, and those on it end after --grace at the latest, and are then treated as
-leases whose time is over. Until it is uncordoned it stays empty.
+const leaseDrainLong = `Drain empties a GPU, by its number or UUID, or a MIG instance: no new lease is
+placed on it, and those on it end after --grace at the latest, and are then
+treated as leases whose time is over. Until it is uncordoned it stays empty.
 This is for root and the agent's admin group.`
 
 func newLeaseDrain(app *App, c *connection) *cobra.Command {
 	var grace string
-	cmd := newDeviceCommand(app, c, "drain", "Empty a GPU of leases", leaseDrainLong, func(ctx context.Context, agent *client.Client, uuid string) (client.Device, error) {
+	cmd := newDeviceCommand(app, c, "drain", "Empty a GPU of leases", leaseDrainLong, func(ctx context.Context, agent *client.Client, uuid string) (client.Device, string, error) {
 		d, err := parseTTL("grace", grace)
 		if err != nil {
-			return client.Device{}, err
+			return client.Device{}, "", err
 		}
-		return agent.Drain(ctx, uuid, d)
+		device, err := agent.Drain(ctx, uuid, d)
+		if err != nil {
+			return device, "", err
+		}
+		devices, err := agent.Devices(ctx)
+		if err != nil {
+			return device, "", err
+		}
+		leases, err := agent.Leases(ctx, false)
+		return device, app.drainText(placesOf(devices, device.UUID), leases), err
 	})
 	cmd.Flags().StringVar(&grace, "grace", "10min", "`time` that the leases on it have at most")
 	return cmd
 }
 
-// newDeviceCommand makes a command that changes a device.
-func newDeviceCommand(app *App, c *connection, name, short, long string, change func(context.Context, *client.Client, string) (client.Device, error)) *cobra.Command {
+// placesOf are the UUIDs of a device and of the MIG instances that are leased in its stead.
+func placesOf(devices []client.Device, uuid string) []string {
+	all := []string{uuid}
+	for i := range devices {
+		if devices[i].Parent == uuid {
+			all = append(all, devices[i].UUID)
+		}
+	}
+	return all
+}
+
+// drainText says what is on a device that is to be empty, and until when.
+func (a *App) drainText(places []string, leases []client.Lease) string {
+	var on, drain int
+	var last *time.Time
+	for i := range leases {
+		l := &leases[i]
+		if !slices.ContainsFunc(l.Shares, func(s client.Share) bool { return slices.Contains(places, s.Device) }) {
+			continue
+		}
+		if l.State == "draining" {
+			drain++
+			continue
+		}
+		on++
+		if last == nil || l.Expires != nil && l.Expires.After(*last) {
+			last = l.Expires
+		}
+	}
+	var all []string
+	if on > 0 {
+		text := units.FormatPlural(on, "lease ends", "leases end")
+		if last != nil {
+			text += " by " + a.momentText(last)
+		}
+		all = append(all, text)
+	}
+	if drain > 0 {
+		all = append(all, units.FormatPlural(drain, "lease drains", "leases drain"))
+	}
+	if len(all) == 0 {
+		return "no lease is on it"
+	}
+	return strings.Join(all, ", ")
+}
+
+// newDeviceCommand makes a command that changes a device. change also returns what to say besides
+// the device's state.
+func newDeviceCommand(app *App, c *connection, name, short, long string, change func(context.Context, *client.Client, string) (client.Device, string, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   name + " UUID",
+		Use:   name + " GPU",
 		Short: short,
 		Long:  long,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return withHint(usageErrorf("%s takes the UUID of one device, but was given %d", cmd.CommandPath(), len(args)), "'ullage lease devices' shows them")
+				return withHint(usageErrorf("%s takes the number or UUID of one device, but was given %d", cmd.CommandPath(), len(args)), "'ullage lease devices' shows them")
 			}
 			return nil
 		},
@@ -158,14 +219,26 @@ func newDeviceCommand(app *App, c *connection, name, short, long string, change 
 		RunE: func(cmd *cobra.Command, args []string) error {
 			agent := c.open(app)
 			defer agent.Close()
-			d, err := change(cmd.Context(), agent, args[0])
+			devices, err := agent.Devices(cmd.Context())
+			if err != nil {
+				return agentError(err)
+			}
+			uuid, err := deviceUUID(devices, args[0])
+			if err != nil {
+				return err
+			}
+			d, more, err := change(cmd.Context(), agent, uuid)
 			switch {
 			case err != nil:
 				return agentError(err)
 			case asJSON:
 				return printJSON(app.Stdout, d)
 			}
-			_, err = fmt.Fprintf(app.Stdout, "%s: %s\n", term.Clean(d.UUID), deviceState(&d))
+			text := deviceState(&d)
+			if more != "" {
+				text += "; " + more
+			}
+			_, err = fmt.Fprintf(app.Stdout, "%s: %s\n", term.Clean(d.UUID), text)
 			return err
 		},
 	}

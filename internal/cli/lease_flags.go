@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 	"time"
 
@@ -29,7 +29,7 @@ type leaseFlags struct {
 func (f *leaseFlags) addTo(app *App, cmd *cobra.Command, c *connection) {
 	fl := cmd.Flags()
 	fl.IntVar(&f.gpus, "gpus", 1, "how many GPUs, or MIG instances, with so much memory on each")
-	fl.StringVar(&f.gpu, "gpu", "", "`which`: a UUID, or part of a model's name, as in h200")
+	fl.StringVar(&f.gpu, "gpu", "", "`which`: its number in lists, its UUID, or part of a model's name, as in h200")
 	fl.BoolVar(&f.exclusive, "exclusive", false, "nobody else on the GPU")
 	fl.IntVar(&f.priority, "priority", 0, "a point is worth some minutes of waiting; below 0 lets others pass")
 	fl.StringVar(&f.queue, "queue", "", "`name` of a queue that the agent's settings have")
@@ -51,16 +51,14 @@ func (f *leaseFlags) request(memoryFlag string) (client.Request, error) {
 	}
 	var err error
 	if f.memory != "" {
-		if r.MemoryBytes, err = positiveBytes(f.memory); err != nil {
+		if r.MemoryBytes, err = leaseBytes(f.memory); err != nil {
 			return r, usageErrorf("--%s: %w", memoryFlag, err)
 		}
 	} else if !f.exclusive {
 		return r, usageErrorf("--%s is missing: how much memory, on each GPU; or --exclusive for all of it", memoryFlag)
 	}
-	if _, err := strconv.Atoi(f.gpu); err == nil { // which would be a part of many a model's name
-		return r, withHint(usageErrorf("--gpu: %s is a number, and a GPU is named by its UUID: CUDA's numbers are not the driver's", f.gpu), "'ullage lease devices' shows them")
-	}
-	if strings.HasPrefix(f.gpu, "GPU-") || strings.HasPrefix(f.gpu, "MIG-") {
+	_, number := deviceNumber(f.gpu) // which is a part of many a model's name, and not meant as one
+	if number || strings.HasPrefix(f.gpu, "GPU-") || strings.HasPrefix(f.gpu, "MIG-") {
 		r.Device = f.gpu
 	} else {
 		r.Model = f.gpu
@@ -68,6 +66,21 @@ func (f *leaseFlags) request(memoryFlag string) (client.Request, error) {
 	ttl, err := parseTTL("ttl", f.ttl)
 	r.TTLMS = ttl.Milliseconds()
 	return r, err
+}
+
+// leastLease is less than any program takes of a GPU: a CUDA context alone has hundreds of MiB. Who
+// asks for less forgot the unit.
+const leastLease = 64 * units.MiB
+
+func leaseBytes(text string) (int64, error) {
+	n, err := positiveBytes(text)
+	switch {
+	case err != nil || n >= leastLease:
+		return n, err
+	case strings.Trim(text, "0123456789") == "":
+		return n, withHint(fmt.Errorf("%s is %s, and no program runs in that", text, units.FormatBytes(n)), "a size has a unit, as in %sGiB", text)
+	}
+	return n, fmt.Errorf("%s is less than any program takes of a GPU: expected %s at least", units.FormatBytes(n), units.FormatBytes(leastLease))
 }
 
 // parseTTL reads a span that is longer than nothing; without a text it is 0.

@@ -39,7 +39,11 @@ func newLeaseList(app *App, c *connection) *cobra.Command {
 			case asJSON:
 				return printJSON(app.Stdout, client.Leases{Leases: append([]client.Lease{}, leases...)})
 			}
-			return app.printLeases(leases, all)
+			devices, err := agent.Devices(cmd.Context())
+			if err != nil {
+				return agentError(err)
+			}
+			return app.printLeases(leases, devices, all)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also those that wait or have ended")
@@ -47,7 +51,7 @@ func newLeaseList(app *App, c *connection) *cobra.Command {
 	return cmd
 }
 
-func (a *App) printLeases(leases []client.Lease, all bool) error {
+func (a *App) printLeases(leases []client.Lease, devices []client.Device, all bool) error {
 	if len(leases) == 0 {
 		text := "no lease of yours holds memory"
 		if all {
@@ -64,29 +68,50 @@ func (a *App) printLeases(leases []client.Lease, all bool) error {
 		{Title: "MEMORY", Right: true},
 		{Title: "USED", Right: true},
 		{Title: "GPUS", Cut: term.CutAtEnd},
-		{Title: "LIMIT"},
+		{Title: "GRADE"},
 		{Title: "SINCE"},
 		{Title: "UNTIL"},
 	}}
+	if all {
+		table.Columns = append(table.Columns, term.Column{Title: "CAUSE"})
+	}
 	for i := range leases {
-		table.Row(a.leaseRow(&leases[i])...)
+		row := a.leaseRow(&leases[i], devices)
+		if all {
+			row = append(row, endText(&leases[i]))
+		}
+		table.Row(row...)
 	}
 	return table.Print(a.Stdout, a.OutLook())
 }
 
-func (a *App) leaseRow(l *client.Lease) []string {
-	devices := make([]string, len(l.Shares))
+func (a *App) leaseRow(l *client.Lease, devices []client.Device) []string {
+	places := make([]string, len(l.Shares))
 	for i, s := range l.Shares {
-		devices[i] = s.Device
+		places[i] = s.Device
+		k := slices.IndexFunc(devices, func(d client.Device) bool { return d.UUID == s.Device })
+		if k >= 0 && devices[k].Index != nil {
+			places[i] = indexText(&devices[k]) + " " + s.Device
+		}
 	}
 	state := l.State
 	if l.State == "queued" && l.Position > 0 {
 		state += ", " + ordinal(l.Position)
 	}
 	return []string{
-		strconv.FormatInt(l.ID, 10), state, l.User, l.Name, memoryText(l), usedText(l), strings.Join(devices, " "), l.Grade,
+		strconv.FormatInt(l.ID, 10), state, l.User, l.Name, memoryText(l), usedText(l), strings.Join(places, ", "), l.Grade,
 		a.momentText(&l.Queued), a.momentText(endOf(l)),
 	}
+}
+
+// endText is why a lease drains or has ended, and whose doing it was where that is neither its
+// user nor the agent.
+func endText(l *client.Lease) string {
+	switch l.EndedBy {
+	case "", "agent", l.User:
+		return l.Cause
+	}
+	return l.Cause + " by " + l.EndedBy
 }
 
 // endOf is when a lease ended, else when its time will be over.
@@ -210,9 +235,9 @@ func (a *App) printNotWaiting(l *client.Lease) error {
 	case "granted":
 		text += "; it does not wait"
 	case "draining":
-		text += "; it drains: " + causeText(l.Cause) + ", and the driver has not shown its memory free yet"
+		text += "; it drains: " + causeText(l) + ", and the driver has not shown its memory free yet"
 	default:
-		text = fmt.Sprintf("lease %d has ended: %s", l.ID, causeText(l.Cause))
+		text = fmt.Sprintf("lease %d has ended: %s", l.ID, causeText(l))
 	}
 	_, err := fmt.Fprintln(a.Stdout, term.Clean(text))
 	return err

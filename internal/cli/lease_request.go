@@ -223,9 +223,12 @@ func (a *App) runLeased(agent *client.Client, l *client.Lease, c child.Command, 
 	if !all && err == nil {
 		return code, nil
 	}
-	switch over := a.giveBack(agent, l.ID); over.Cause {
-	case "stopped", "expired", "drained": // by the agent, which ended the program too
-		a.Warn("lease %d was ended by the agent: %s", l.ID, causeText(over.Cause))
+	over := a.giveBack(agent, l)
+	switch {
+	case over.Cause == "stopped", over.Cause == "expired", over.Cause == "drained": // by the agent, which ended the program too
+		a.Warn("lease %d was ended by the agent: %s", l.ID, term.Clean(causeText(&over)))
+	case over.Cause == "released" && over.EndedBy != "" && over.EndedBy != over.User: // which ends no program
+		a.Warn("lease %d was ended before the command: %s", l.ID, term.Clean(causeText(&over)))
 	}
 	return code, err
 }
@@ -239,11 +242,12 @@ func (a *App) keepQuiet() {
 }
 
 // giveBack releases a lease whose processes are gone, and returns what the agent says of it.
-// Where the agent does not answer, it will find out by itself.
-func (a *App) giveBack(agent *client.Client, id int64) client.Lease {
+// Where the agent does not answer, it will find out by itself. An agent that has begun with
+// another ledger meanwhile may have another lease of that number, which is left alone.
+func (a *App) giveBack(agent *client.Client, own *client.Lease) client.Lease {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	l, _ := agent.Release(ctx, id)
+	l, _ := agent.GiveBack(ctx, own)
 	return l
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/term"
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 const (
@@ -30,6 +31,9 @@ type waiter struct {
 // get asks for a lease and waits for its grant. If ctx ends before, the request is withdrawn.
 func (w *waiter) get(ctx context.Context, req client.Request) (client.Lease, error) {
 	req.Key = rand.Text() // asking again after a lost answer gets the same lease
+	if err := w.place(ctx, &req); err != nil {
+		return client.Lease{}, err
+	}
 	l, err := w.submit(ctx, req)
 	if answer := new(client.AnswerError); errors.As(err, &answer) && answer.Status == http.StatusNotFound {
 		return l, &kindError{kindRefused, err} // for a queue, a project or a device that is not there
@@ -37,18 +41,45 @@ func (w *waiter) get(ctx context.Context, req client.Request) (client.Lease, err
 	if err != nil {
 		return l, agentError(err)
 	}
-	granted, err := w.wait(ctx, l)
+	granted, err := w.wait(ctx, req, l)
 	if err != nil {
-		w.app.giveBack(w.agent, l.ID)
+		w.app.giveBack(w.agent, &granted)
 		return granted, agentError(err)
 	}
 	if granted.State != "granted" {
-		return granted, &kindError{kindRefused, fmt.Errorf("lease %d has ended before it could be used: %s", l.ID, causeText(granted.Cause))}
+		return granted, &kindError{kindRefused, fmt.Errorf("lease %d has ended before it could be used: %s", granted.ID, causeText(&granted))}
 	}
 	if w.said != "" && !w.app.quiet {
 		fmt.Fprintf(w.app.Stderr, "ullage: %s\n", w.app.grantText(&granted))
 	}
 	return granted, nil
+}
+
+// place finds the GPU that a request names by its number. An agent that has just begun knows none
+// yet.
+func (w *waiter) place(ctx context.Context, req *client.Request) error {
+	if _, number := deviceNumber(req.Device); !number {
+		return nil
+	}
+	for {
+		devices, err := w.agent.Devices(ctx)
+		if err != nil {
+			return agentError(err)
+		}
+		uuid, err := deviceUUID(devices, req.Device)
+		if err == nil {
+			req.Device = uuid
+			return nil
+		}
+		about, unknown := w.agent.About(ctx)
+		if unknown != nil || about.Ready || req.NoWait {
+			return &kindError{kindRefused, err}
+		}
+		w.say("waiting for the agent: " + about.Problem)
+		if err := w.pause(ctx, retryWait); err != nil {
+			return err
+		}
+	}
 }
 
 // notYet tells whether the agent may say something else a little later: it has not looked at
@@ -86,8 +117,9 @@ func (w *waiter) submit(ctx context.Context, req client.Request) (client.Lease, 
 }
 
 // wait returns the lease when it no longer waits. An agent that restarts keeps the place in
-// the queue.
-func (w *waiter) wait(ctx context.Context, l client.Lease) (client.Lease, error) {
+// the queue. One that begins with another ledger does not know the lease, or has another one of
+// that number: then it is asked for again.
+func (w *waiter) wait(ctx context.Context, req client.Request, l client.Lease) (client.Lease, error) {
 	poll := silentWait
 	for l.State == "queued" {
 		next, err := w.agent.Wait(ctx, l.ID, l.State, poll)
@@ -99,6 +131,14 @@ func (w *waiter) wait(ctx context.Context, l client.Lease) (client.Lease, error)
 			err = w.pause(ctx, retryWait)
 		case errors.As(err, &answer) && notYet(answer):
 			err = w.pause(ctx, max(answer.RetryAfter, retryWait))
+		case errors.As(err, &answer) && (answer.Status == http.StatusNotFound || answer.Status == http.StatusForbidden),
+			err == nil && next.Key != l.Key:
+			w.say(fmt.Sprintf("the agent does not know lease %d any more: it is asked for again", l.ID))
+			next, err = w.submit(ctx, req)
+			answer = nil
+			if err == nil {
+				l = next
+			}
 		case err == nil:
 			l = next
 		}
@@ -174,9 +214,30 @@ var causes = map[string]string{
 	"grace":     "its time is over",
 }
 
-func causeText(cause string) string {
-	if text, ok := causes[cause]; ok {
-		return text
+// causeText says why a lease drains or has ended: whose doing it was, where that is neither the
+// lease's user nor the agent, and what it was stopped for.
+func causeText(l *client.Lease) string {
+	text, known := causes[l.Cause]
+	switch {
+	case !known:
+		return l.Cause
+	case l.Cause == "released" && l.EndedBy != "" && l.EndedBy != l.User:
+		return l.EndedBy + " gave it back"
+	case l.Over != nil:
+		return overText(l)
+	case l.Cause == "expired" && l.Granted != nil && l.Expires != nil:
+		return fmt.Sprintf("its time of %s is over", units.FormatDuration(l.Expires.Sub(*l.Granted)))
 	}
-	return cause
+	return text
+}
+
+// overText says by how much a lease used more than it had, and where.
+func overText(l *client.Lease) string {
+	text := fmt.Sprintf("%s were used on %s", units.FormatBytes(l.Over.UsedBytes), l.Over.Device)
+	for _, s := range l.Shares {
+		if s.Device == l.Over.Device {
+			text += fmt.Sprintf(", %s more than its %s", units.FormatBytes(l.Over.UsedBytes-s.Bytes), units.FormatBytes(s.Bytes))
+		}
+	}
+	return text
 }

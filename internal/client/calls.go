@@ -69,6 +69,16 @@ func (c *Client) Release(ctx context.Context, id int64) (l Lease, err error) {
 	return l, c.call(ctx, http.MethodDelete, leasePath(id), nil, nil, &l)
 }
 
+// GiveBack releases a lease by its number and its key, if it has one: after a ledger was lost,
+// another lease may have the number, and then nothing is released.
+func (c *Client) GiveBack(ctx context.Context, own *Lease) (l Lease, err error) {
+	query := url.Values{}
+	if own.Key != "" {
+		query.Set("key", own.Key)
+	}
+	return l, c.call(ctx, http.MethodDelete, leasePath(own.ID), query, nil, &l)
+}
+
 // Cordon keeps new leases off a device; with on false, it lets them on it again.
 func (c *Client) Cordon(ctx context.Context, uuid string, on bool) (d Device, err error) {
 	verb := "uncordon"

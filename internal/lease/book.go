@@ -341,6 +341,9 @@ func (b *Book) deadlineSet(e *Event, body *DeadlineSet) error {
 	}
 	if err == nil {
 		l.ExpiresMS, l.GraceMS = body.ExpiresMS, body.GraceMS
+		if body.Cause != Grace {
+			l.EndsFor = body.Cause
+		}
 	}
 	return err
 }

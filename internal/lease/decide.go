@@ -223,7 +223,11 @@ func (b *Book) admitExtension(l *Lease, atMS, ttlMS int64) error {
 func (b *Book) Tick(atMS int64) ([]Event, error) {
 	t := b.turn(atMS, Agent)
 	for _, id := range b.Expired(t.atMS) {
-		t.emit(&DrainBegun{ID: id, Cause: Expired})
+		cause := Expired
+		if b.live[id].EndsFor == Drained {
+			cause = Drained
+		}
+		t.emit(&DrainBegun{ID: id, Cause: cause})
 	}
 	return t.done()
 }
@@ -272,29 +276,45 @@ func (b *Book) SetDevices(atMS int64, actor string, devices []Device, links [][]
 	return t.done()
 }
 
-// Cordon keeps new leases off a device, or lets them on it again.
+// parts returns a device, and the MIG instances that are leased in its stead.
+func (b *Book) parts(d *device) []*device {
+	all := []*device{d}
+	for _, part := range b.devices {
+		if part.Parent == d.UUID {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// Cordon keeps new leases off a device and its MIG instances, or lets them on it again.
 func (b *Book) Cordon(atMS int64, actor, uuid string, on bool) ([]Event, error) {
-	if b.device(uuid) == nil {
+	d := b.device(uuid)
+	if d == nil {
 		return nil, refusal(CodeUnknown, fmt.Sprintf("there is no device %s", uuid))
 	}
 	t := b.turn(atMS, actor)
-	t.emit(&Cordoned{uuid, on})
+	for _, part := range b.parts(d) {
+		t.emit(&Cordoned{part.UUID, on})
+	}
 	return t.done()
 }
 
-// Drain cordons a device and gives the leases on it until endMS at most.
+// Drain cordons a device and its MIG instances, and gives the leases on them until endMS at most.
 func (b *Book) Drain(atMS int64, actor, uuid string, endMS int64) ([]Event, error) {
 	d := b.device(uuid)
 	if d == nil {
 		return nil, refusal(CodeUnknown, fmt.Sprintf("there is no device %s", uuid))
 	}
 	t := b.turn(atMS, actor)
-	t.emit(&Cordoned{uuid, true})
 	endMS = max(endMS, t.atMS, 1)
-	for _, h := range slices.Clone(d.holdings) {
-		l := b.live[h.Lease]
-		if l.State == Granted && (l.ExpiresMS == 0 || l.ExpiresMS > endMS) {
-			t.emit(&DeadlineSet{l.ID, endMS, l.GraceMS, Drained})
+	for _, part := range b.parts(d) {
+		t.emit(&Cordoned{part.UUID, true})
+		for _, h := range part.holdings {
+			l := b.live[h.Lease]
+			if l.State == Granted && (l.ExpiresMS == 0 || l.ExpiresMS > endMS) {
+				t.emit(&DeadlineSet{l.ID, endMS, l.GraceMS, Drained})
+			}
 		}
 	}
 	return t.done()

@@ -52,7 +52,7 @@ const (
 	NotNow    Cause = "not-now"   // there was no room, and it did not want to wait
 	Extension Cause = "extension" // its holder asked for more time
 	Grace     Cause = "grace"     // the agent was away, so nobody could ask for more time
-	Drained   Cause = "drained"   // its device is to be empty by then
+	Drained   Cause = "drained"   // its device was to be empty by then
 )
 
 // Lease is a request and what became of it. Times are 0 until they come.
@@ -65,6 +65,7 @@ type Lease struct {
 	QueuedMS   int64   `json:"queued_ms"`
 	GrantedMS  int64   `json:"granted_ms,omitempty"`
 	ExpiresMS  int64   `json:"expires_ms,omitempty"` // 0: with its holder
+	EndsFor    Cause   `json:"ends_for,omitempty"`   // why ExpiresMS was moved last, restarts of the agent apart: Extension or Drained
 	GraceMS    int64   `json:"grace_ms,omitempty"`   // what restarts of the agent have added to the deadline
 	DrainingMS int64   `json:"draining_ms,omitempty"`
 	EndedMS    int64   `json:"ended_ms,omitempty"`

@@ -24,6 +24,18 @@ func TestEndedBy(t *testing.T) {
 		}, 1, Lease{Cause: Released, EndedBy: "ann"}},
 		{"released by root", func(b *Book, id, _ ID) { must(b.Release(2, id, "root", Released)); end(b, id) }, 1, Lease{Cause: Released, EndedBy: "root"}},
 		{"expired", func(b *Book, _, _ ID) { must(b.Tick(1000)) }, 1, Lease{Cause: Expired, EndedBy: Agent}},
+		{"drained", func(b *Book, _, _ ID) {
+			must(b.Drain(2, "root", "A", 100))
+			must(b.Start(90, "boot", 60)) // a restart gives it time, and no other reason
+			must(b.SetForeign(90, "A", 0))
+			must(b.Tick(1000))
+		}, 1, Lease{Cause: Drained, EndedBy: Agent}},
+		{"extended after a drain", func(b *Book, id, _ ID) {
+			must(b.Drain(2, "root", "A", 100))
+			must(b.Cordon(3, "root", "A", false))
+			must(b.Extend(4, id, 200, "ann"))
+			must(b.Tick(1000))
+		}, 1, Lease{Cause: Expired, EndedBy: Agent}},
 		{"withdrawn", func(b *Book, _, waits ID) { must(b.Release(2, waits, "root", Released)) }, 2, Lease{Cause: Released, EndedBy: "root"}},
 		{"lives", func(*Book, ID, ID) {}, 1, Lease{}},
 	} {
@@ -45,6 +57,32 @@ func TestEndedBy(t *testing.T) {
 	}
 	if _, err := small(t, Policy{}).Stop(1, 7, over); codeOf(err) != CodeUnknown {
 		t.Errorf("one that is not there: %v", err)
+	}
+}
+
+// TestDrainSplit: what is done to a GPU that is split is done to its MIG instances.
+func TestDrainSplit(t *testing.T) {
+	b := small(t, Policy{})
+	must(b.SetDevices(1, "root", []Device{{UUID: "A", CapacityBytes: 80 * gib}, {UUID: "M", Parent: "A", CapacityBytes: 10 * gib}, {UUID: "B", CapacityBytes: 40 * gib}}, nil))
+	must(b.SetForeign(1, "M", 0))
+	id := ask(t, b, 1, Request{MemoryBytes: gib, Device: "A"}).ID
+	cordoned := func() (uuids string) {
+		for _, d := range b.Devices() {
+			if d.Cordoned {
+				uuids += d.UUID
+			}
+		}
+		return uuids
+	}
+	must(b.Drain(2, "root", "A", 100))
+	if l, _ := b.Lease(id); l.ExpiresMS != 100 || cordoned() != "AM" {
+		t.Errorf("drained: the lease ends at %d, and cordoned are %s", l.ExpiresMS, cordoned())
+	}
+	if must(b.Cordon(3, "root", "A", false)); cordoned() != "" {
+		t.Errorf("uncordoned: %s", cordoned())
+	}
+	if must(b.Cordon(4, "root", "M", true)); cordoned() != "M" {
+		t.Errorf("an instance: %s", cordoned())
 	}
 }
 

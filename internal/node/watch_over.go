@@ -49,7 +49,7 @@ func (l *loop) judge(r *round) (stop []overUse) {
 	}
 	for o := range l.over {
 		if !seen[o] {
-			l.Log.Info("a lease is within its share again, or over", "lease", o.lease, "device", o.place)
+			l.Log.Info("a lease uses no more than its share any more, or has ended", "lease", o.lease, "device", o.place)
 		}
 	}
 	l.over = seen

@@ -104,7 +104,7 @@ func TestDrainedDevice(t *testing.T) {
 	}
 	r.off(me)
 	r.rounds(2)
-	r.wantState(id, lease.Ended, lease.Expired)
+	r.wantState(id, lease.Ended, lease.Drained)
 	r.wantState(r.held(r.user(), gpuA, gib), lease.Queued, "")
 }
 

@@ -18,7 +18,13 @@ func (l *loop) enforceEnds(drains []lease.Lease) {
 	s := l.settings.Load()
 	for i := range drains {
 		held := &drains[i]
-		if held.Cause != lease.Stopped && (held.Cause != lease.Expired || s.Watch.Expired != settings.Stop) {
+		switch held.Cause {
+		case lease.Stopped:
+		case lease.Expired, lease.Drained:
+			if s.Watch.Expired != settings.Stop {
+				continue
+			}
+		default:
 			continue
 		}
 		sig := syscall.SIGTERM
@@ -26,7 +32,7 @@ func (l *loop) enforceEnds(drains []lease.Lease) {
 			sig = syscall.SIGKILL
 		}
 		for _, id := range l.members.Of(int64(held.ID)) {
-			l.end(held.ID, id, sig)
+			l.end(held, id, sig)
 		}
 	}
 }
@@ -43,7 +49,7 @@ func (l *loop) draining() (all []lease.Lease) {
 }
 
 // end sends a process a signal once.
-func (l *loop) end(of lease.ID, id holder.ID, sig syscall.Signal) {
+func (l *loop) end(of *lease.Lease, id holder.ID, sig syscall.Signal) {
 	if l.sent[id] == sig || id.PID == os.Getpid() {
 		return
 	}
@@ -53,10 +59,10 @@ func (l *loop) end(of lease.ID, id holder.ID, sig syscall.Signal) {
 	}
 	l.sent[id] = sig
 	if err != nil {
-		l.Log.Error("a process of a lease that is over cannot be ended", "lease", of, "pid", id.PID, "signal", sig.String(), "error", err)
+		l.Log.Error("a process cannot be ended with its lease", "lease", of.ID, "cause", of.Cause, "pid", id.PID, "signal", sig.String(), "error", err)
 		return
 	}
-	l.Log.Warn("a process of a lease that is over is ended", "lease", of, "pid", id.PID, "signal", sig.String())
+	l.Log.Warn("a process is ended with its lease", "lease", of.ID, "cause", of.Cause, "pid", id.PID, "signal", sig.String())
 }
 
 // tellOverdue says once of each lease that it has drained for too long: its holder is gone
