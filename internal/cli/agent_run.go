@@ -148,7 +148,7 @@ func (r *agentRun) run(ctx context.Context) error {
 // endError adds to why the agent ended what may be done about it.
 func (r *agentRun) endError(err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) && r.settings.Metrics != "" {
-		return withHint(err, "NVIDIA's dcgm-exporter has port 9400 too: --metrics names another address")
+		return withHint(err, "another program has the port of the metrics: --metrics names another address")
 	}
 	return err
 }

@@ -174,7 +174,7 @@ func checkAddress(s string) error {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return fmt.Errorf(`%.80q is not an address with a port, as "127.0.0.1:9400"; "" is none`, s)
+		return fmt.Errorf(`%.80q is not an address with a port, as "127.0.0.1:19400"; "" is none`, s)
 	}
 	return anyText(s)
 }

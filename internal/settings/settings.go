@@ -75,7 +75,7 @@ type Project struct {
 // the agent, and are empty.
 func Default() Settings {
 	return Settings{
-		Metrics:       "127.0.0.1:9400",
+		Metrics:       "127.0.0.1:19400",
 		Probe:         "auto",
 		Interval:      time.Second,
 		LogLevel:      slog.LevelInfo,

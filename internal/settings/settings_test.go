@@ -127,10 +127,10 @@ func TestFaults(t *testing.T) {
 		{"a table for rows", "[queue]\nname = \"a\"\n", []string{`a.toml:1:2: queue: expected rows, each under [[queue]], found a table`}},
 		{"rows for a table", "[[watch]]\nover = \"stop\"\n", []string{`a.toml:1:3: watch: expected a table, found a list`}},
 		{"wide characters before", "project = [{name = \"größe\", user = [\"a\"]}]\n", []string{`a.toml:1:29: "user" is no setting here; expected one of name, users, groups`}},
-		{"paths", "socket = \"agent.sock\"\nstate = \"\"\nmetrics = \"9400\"\nprobe = \"h200\"\n", []string{
+		{"paths", "socket = \"agent.sock\"\nstate = \"\"\nmetrics = \"19400\"\nprobe = \"h200\"\n", []string{
 			`a.toml:1:1: socket: "agent.sock" is not an absolute path`,
 			`a.toml:2:1: state: "" is not an absolute path`,
-			`a.toml:3:1: metrics: "9400" is not an address with a port, as "127.0.0.1:9400"; "" is none`,
+			`a.toml:3:1: metrics: "19400" is not an address with a port, as "127.0.0.1:19400"; "" is none`,
 			`a.toml:4:1: probe: `,
 		}},
 		{"control characters", "admin_group = \"a\\u001b[31m\"\n", []string{`a.toml:1:1: admin_group: "a\x1b[31m" has a control character, or is not UTF-8`}},
