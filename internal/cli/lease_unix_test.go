@@ -30,6 +30,7 @@ type fakeAgent struct {
 	answers []answer
 	asked   []string
 	keys    []string // of the requests
+	given   []string // back: the keys of the leases
 }
 
 // answer is one of the agent. Without a body the connection is cut.
@@ -75,6 +76,9 @@ func (a *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.t.Error(err)
 		}
 		a.keys = append(a.keys, req.Key)
+	}
+	if r.Method == http.MethodDelete {
+		a.given = append(a.given, r.URL.Query().Get("key"))
 	}
 	if len(a.answers) == 0 {
 		if r.Method != http.MethodDelete { // to give a lease back is the end of all runs
@@ -218,6 +222,46 @@ func TestLeaseRequestAgentGone(t *testing.T) {
 	}
 	if len(timers) != 1 || timers[0] != retryWait {
 		t.Errorf("pauses %v", timers)
+	}
+}
+
+// TestLeaseRequestOtherLedger: an agent that has lost its ledger numbers its leases from the
+// beginning. The lease that has our number there is another's: it is not taken for ours, and not
+// given back.
+func TestLeaseRequestOtherLedger(t *testing.T) {
+	const unknown = `{"error":{"code":"unknown","message":"there is no lease 7"}}`
+	keyed := func(lease string, id int, key string) string {
+		return strings.Replace(lease, `"id":7`, fmt.Sprintf(`"id":%d,"key":%q`, id, key), 1)
+	}
+	for name, lost := range map[string]answer{
+		"another has the number":       {"GET /v1/leases/7", 200, keyed(grantedLease, 7, "other"), nil},
+		"another user has the number":  {"GET /v1/leases/7", 403, strings.Replace(unknown, "unknown", "forbidden", 1), nil},
+		"nobody has the number":        {"GET /v1/leases/7", 404, unknown, nil},
+		"another waits for the number": {"GET /v1/leases/7", 200, keyed(queuedLease, 7, "other"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := serveAgent(t, answer{"POST /v1/leases", 201, keyed(queuedLease, 7, "ours"), nil}, lost,
+				answer{"POST /v1/leases", 201, keyed(queuedLease, 2, "ours"), nil},
+				answer{"GET /v1/leases/2/explain", 200, explanation, nil},
+				answer{"GET /v1/leases/2", 200, keyed(grantedLease, 2, "ours"), nil})
+			if code := Run(t.Context(), a.app(), []string{"lease", "request", "--memory", "8GiB", "--", "sh", "-c", "echo $ULLAGE_LEASE"}); code != 0 {
+				t.Errorf("exit code %d: %s", code, a.stderr.String())
+			}
+			if got := a.stdout.String(); got != "2\n" {
+				t.Errorf("the command has lease %q", got)
+			}
+			if !strings.Contains(a.stderr.String(), "the agent does not know lease 7 any more: it is asked for again\n") {
+				t.Errorf("standard error %q", a.stderr.String())
+			}
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if len(a.keys) != 2 || a.keys[0] != a.keys[1] {
+				t.Errorf("asked with keys %q", a.keys)
+			}
+			if want := []string{"ours"}; !slices.Equal(a.given, want) || a.asked[len(a.asked)-1] != "DELETE /v1/leases/2" {
+				t.Errorf("asked %q, given back with keys %q", a.asked, a.given)
+			}
+		})
 	}
 }
 

@@ -49,7 +49,7 @@ func (a *Agent) watchHolder(ctx context.Context, r *lease.Request) {
 func (a *Agent) withdraw(ctx context.Context, dead []holder.ID) {
 	_, err := a.decide(ctx, func(b *lease.Book, atMS int64) (events []lease.Event, err error) {
 		for _, l := range b.Leases() {
-			if l.State != lease.Queued || !slices.Contains(dead, holderOf(&l.Request)) {
+			if l.State != lease.Queued || l.Detached || !slices.Contains(dead, holderOf(&l.Request)) {
 				continue
 			}
 			more, err := b.Release(atMS, l.ID, lease.Agent, lease.Exited)
