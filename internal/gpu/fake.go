@@ -24,6 +24,7 @@ type scene struct {
 	driver, cuda string
 	devices      []Device // with what nobody holds as free; actors are added
 	actors       []actor
+	links        []Link
 	notes        []string
 	stuck        bool // the driver hangs after the first reading
 }
@@ -101,7 +102,7 @@ func (f *fake) Read(context.Context) (Reading, error) {
 		f.reads <- struct{}{} // the second never comes back, as a call into a driver that hangs
 	}
 	now := f.clock.Now()
-	r := Reading{Time: now, Source: "fake", Driver: f.scene.driver, CUDA: f.scene.cuda, Notes: slices.Clone(f.scene.notes)}
+	r := Reading{Time: now, Source: "fake", Driver: f.scene.driver, CUDA: f.scene.cuda, Links: slices.Clone(f.scene.links), Notes: slices.Clone(f.scene.notes)}
 	for _, d := range f.scene.devices {
 		r.Devices = append(r.Devices, cloneDevice(d))
 	}

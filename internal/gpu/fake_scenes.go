@@ -16,6 +16,10 @@ func scenes() map[string]func() scene {
 		"h200x2-idle":   idle(sceneH200x2),
 		"h100x8":        sceneH100x8,
 		"h100x8-idle":   idle(sceneH100x8),
+		"a40x4":         sceneA40x4,
+		"a40x4-idle":    idle(sceneA40x4),
+		"a40x8":         sceneA40x8,
+		"a40x8-idle":    idle(sceneA40x8),
 		"h100-mig":      sceneMIG,
 		"h100-mig-idle": idle(sceneMIG),
 		"t4-vgpu":       sceneVGPU,
@@ -79,9 +83,10 @@ func breathing(low, high int64) script {
 const gib = units.GiB
 
 func sceneH200x2() scene {
+	devices := []Device{busy(card(0, "NVIDIA H200", 143771, 601), 97), busy(card(1, "NVIDIA H200", 143771, 601), 64)}
 	return scene{
 		driver: "580.95.05", cuda: "13.0",
-		devices: []Device{busy(card(0, "NVIDIA H200", 143771, 601), 97), busy(card(1, "NVIDIA H200", 143771, 601), 64)},
+		devices: devices, links: switched(devices, 18),
 		actors: []actor{
 			{process: program(41207, "alice", 1001, "python train.py --config llama-8b.yaml", Place{SlurmJob: "88172", SlurmStep: "0"}), load: breathing(62*gib, 81*gib)},
 			{process: program(41533, "bob", 1002, "python -m ipykernel_launcher -f kernel.json", container("docker", "9f2c41d07ab8")), load: steady(11*gib + 300*units.MiB)},
@@ -107,6 +112,7 @@ func sceneH100x8() scene {
 			})
 		}
 	}
+	s.links = switched(s.devices, 18)
 	return s
 }
 

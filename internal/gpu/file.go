@@ -100,6 +100,9 @@ func (r *Reading) check() error {
 			return fmt.Errorf("devices[%d]: %w", i, err)
 		}
 	}
+	if err := r.checkLinks(seen); err != nil {
+		return err
+	}
 	for i, p := range r.Processes {
 		if !seen[p.DeviceUUID] {
 			return fmt.Errorf("processes[%d]: no device has the uuid %.80q", i, p.DeviceUUID)

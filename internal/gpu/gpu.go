@@ -23,8 +23,9 @@ type Reading struct {
 	Driver    string    `json:"driver"` // its version; empty where unknown
 	CUDA      string    `json:"cuda"`   // the newest CUDA release that the driver knows; empty where unknown
 	Devices   []Device  `json:"devices"`
-	Processes []Process `json:"processes"` // by device, then by PID
-	Notes     []string  `json:"notes"`     // what this reading cannot tell, and why
+	Processes []Process `json:"processes"`       // by device, then by PID
+	Links     []Link    `json:"links,omitempty"` // how close the GPUs are to each other; a pair that is not told is missing
+	Notes     []string  `json:"notes"`           // what this reading cannot tell, and why
 }
 
 // Kind is what sort of thing a device is, as far as its memory goes.

@@ -18,9 +18,11 @@ const deviceDeadline = 2 * time.Second
 
 // library is NVML, loaded by openNVML from libnvidia-ml.so.1. Its types stay in this file.
 type library struct {
-	api   nvml.Interface
-	m     Machine
-	procs *procs
+	api      nvml.Interface
+	m        Machine
+	procs    *procs
+	links    knownLinks
+	linkLane lane[struct{}]
 
 	mu    sync.Mutex
 	lanes map[int]*lane[deviceReading] // by the device's index
@@ -31,6 +33,7 @@ type library struct {
 type deviceReading struct {
 	device    Device
 	processes []Process
+	silent    bool // it did not answer, and is what it was
 }
 
 func openNVML(m Machine) (Probe, error) { return openLibrary(nvml.New(), m) }
@@ -40,6 +43,7 @@ func openLibrary(api nvml.Interface, m Machine) (Probe, error) {
 		return nil, nvmlError("nvmlInit", ret)
 	}
 	l := &library{api: api, m: m, procs: newProcs(m), lanes: map[int]*lane[deviceReading]{}, known: map[int]Device{}}
+	l.linkLane = lane[struct{}]{what: "NVML", limit: linksDeadline, clock: m.Clock}
 	count, ret := api.DeviceGetCount()
 	if ret != nvml.SUCCESS || count == 0 {
 		_ = l.Close()
@@ -82,10 +86,13 @@ func (l *library) Read(ctx context.Context) (Reading, error) {
 	if ctx.Err() != nil {
 		return Reading{}, ctx.Err()
 	}
+	silent := false
 	for _, a := range answers {
+		silent = silent || a.silent
 		r.Devices = append(r.Devices, a.device)
 		r.Processes = append(r.Processes, a.processes...)
 	}
+	l.learnLinks(ctx, &r, silent)
 	l.procs.describe(&r)
 	r.tidy()
 	return r, nil
@@ -116,7 +123,7 @@ func (l *library) ask(ctx context.Context, index int) deviceReading {
 		d.UUID, d.Name, d.PCIAddress, d.Kind = k.UUID, k.Name, k.PCIAddress, k.Kind
 	}
 	d.trouble(err)
-	return deviceReading{device: d}
+	return deviceReading{device: d, silent: true}
 }
 
 func (l *library) lane(index int) *lane[deviceReading] {
@@ -141,7 +148,7 @@ func (l *library) device(index int) (deviceReading, error) {
 	if d.MIG {
 		processes = append(processes, nvmlInstances(h, &d)...)
 	}
-	return deviceReading{d, mergeProcesses(processes, d.UUID)}, nil
+	return deviceReading{device: d, processes: mergeProcesses(processes, d.UUID)}, nil
 }
 
 // memory reads a device's memory. One that has none of its own has the machine's; one in MIG
@@ -170,11 +177,15 @@ func nvmlIdentity(h nvml.Device, d *Device) {
 	}
 	d.Name, _ = h.GetName()
 	if pci, ret := h.GetPciInfo(); ret == nvml.SUCCESS {
-		d.PCIAddress = fmt.Sprintf("%08x:%02x:%02x.0", pci.Domain, pci.Bus, pci.Device)
+		d.PCIAddress = nvmlAddress(pci)
 	}
 	if mode, ret := h.GetVirtualizationMode(); ret == nvml.SUCCESS && mode == nvml.GPU_VIRTUALIZATION_MODE_VGPU {
 		d.Kind = KindVGPU
 	}
+}
+
+func nvmlAddress(pci nvml.PciInfo) string {
+	return fmt.Sprintf("%08x:%02x:%02x.0", pci.Domain, pci.Bus, pci.Device)
 }
 
 func nvmlModes(h nvml.Device, d *Device) {

@@ -52,6 +52,10 @@ func mockDevice(uuid string) *mock.Device {
 		GetMemoryInfo_v2Func: func() (nvml.Memory_v2, nvml.Return) {
 			return nvml.Memory_v2{Total: 100, Reserved: 10, Used: 60, Free: 30}, nvml.SUCCESS
 		},
+		GetNvLinkStateFunc: func(int) (nvml.EnableState, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
+		GetTopologyCommonAncestorFunc: func(nvml.Device) (nvml.GpuTopologyLevel, nvml.Return) {
+			return nvml.TOPOLOGY_SYSTEM, nvml.SUCCESS
+		},
 		GetComputeRunningProcessesFunc:  none,
 		GetGraphicsRunningProcessesFunc: none,
 	}
@@ -167,7 +171,7 @@ func TestNVMLStuck(t *testing.T) {
 	if r, err := p.Read(t.Context()); err != nil || r.Devices[1].Problem != "" {
 		t.Fatalf("%v, %+v", err, r.Devices)
 	}
-	for range 2 { // each device's timer was set and stopped
+	for range 3 { // the timers of each device, and of the links, were set and stopped
 		<-clock.set
 		<-clock.unset
 	}

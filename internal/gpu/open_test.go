@@ -27,6 +27,8 @@ func withSMI(m Machine, log, list string) Machine {
 		switch strings.Join(append([]string{program}, args...), " ") {
 		case "nvidia-smi -q -x":
 			return []byte(log), nil
+		case "nvidia-smi topo -m":
+			return []byte("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-7\nGPU1\tSYS\t X \t8-15\n"), nil
 		case "nvidia-smi -L":
 			return []byte(list), nil
 		}

@@ -18,10 +18,11 @@ import (
 type smi struct {
 	m     Machine
 	procs *procs
+	links knownLinks
 }
 
 func openSMI(ctx context.Context, m Machine) (Probe, error) {
-	p := &smi{m, newProcs(m)}
+	p := &smi{m: m, procs: newProcs(m)}
 	if _, err := p.Read(ctx); err != nil {
 		return nil, err
 	}
@@ -50,6 +51,7 @@ func (p *smi) Read(ctx context.Context) (Reading, error) {
 	for i := range r.Devices {
 		shareMemory(&r.Devices[i], p.m)
 	}
+	p.learnLinks(ctx, &r)
 	p.procs.describe(&r)
 	r.tidy()
 	return r, nil
