@@ -62,19 +62,25 @@ func (b *Book) Devices() []DeviceStatus {
 	return all
 }
 
+// Links returns how close the devices are to each other, by their UUIDs.
+func (b *Book) Links() []Link {
+	var all []Link
+	for pair, n := range b.links {
+		all = append(all, Link{pair[0], pair[1], n})
+	}
+	slices.SortFunc(all, func(x, y Link) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
+	return all
+}
+
 // Snapshot returns the book as a value, which shares nothing that changes.
 func (b *Book) Snapshot() Snapshot {
 	s := Snapshot{
 		Seq: b.seq, NowMS: b.nowMS, Epoch: b.epoch, NextID: b.nextID, Boot: b.boot, Policy: b.policy,
-		Devices: b.Devices(), Live: b.Leases(), Past: make([]Lease, 0, len(b.past)),
+		Devices: b.Devices(), Live: b.Leases(), Past: make([]Lease, 0, len(b.past)), Links: b.Links(),
 	}
 	for _, l := range b.past {
 		s.Past = append(s.Past, *l)
 	}
-	for pair, n := range b.links {
-		s.Links = append(s.Links, Link{pair[0], pair[1], n})
-	}
-	slices.SortFunc(s.Links, func(x, y Link) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
 	for who, n := range b.spent {
 		s.Spent = append(s.Spent, Spent{who.scope, who.name, n.MiBMS, n.AtMS})
 	}

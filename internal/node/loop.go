@@ -16,23 +16,24 @@ import (
 // goroutine has it.
 type loop struct {
 	*Agent
-	members  *holder.Members
-	counted  bool                     // all processes were looked at once
-	looked   time.Time                // when the last look ended
-	nameless bool                     // somebody's name could not be asked for: members may be missing
-	former   map[holder.ID][]lease.ID // members that have ended, until a reading shows that they are off the devices
-	told     []lease.Device           // that the book was told of
-	goodMS   map[string]int64         // when each of them could last be looked at
-	on       map[string][]holder.ID   // processes on each place at the last reading of it
-	leftMS   map[string]int64         // when one last left it
-	own      map[string]int64         // what the driver uses of each place for itself, in bytes
-	peaks    *peaks
-	over     map[overUse]bool
-	sent     map[holder.ID]syscall.Signal
-	overdue  map[lease.ID]bool
-	ill      map[string]string // what is wrong with devices
-	trouble  string            // that was last logged
-	cut      []string
+	members   *holder.Members
+	counted   bool                     // all processes were looked at once
+	looked    time.Time                // when the last look ended
+	nameless  bool                     // somebody's name could not be asked for: members may be missing
+	former    map[holder.ID][]lease.ID // members that have ended, until a reading shows that they are off the devices
+	told      []lease.Device           // that the book was told of
+	toldLinks [][]int                  // and how close they are to each other
+	goodMS    map[string]int64         // when each of them could last be looked at
+	on        map[string][]holder.ID   // processes on each place at the last reading of it
+	leftMS    map[string]int64         // when one last left it
+	own       map[string]int64         // what the driver uses of each place for itself, in bytes
+	peaks     *peaks
+	over      map[overUse]bool
+	sent      map[holder.ID]syscall.Signal
+	overdue   map[lease.ID]bool
+	ill       map[string]string // what is wrong with devices
+	trouble   string            // that was last logged
+	cut       []string
 }
 
 func newLoop(a *Agent) *loop {
@@ -175,6 +176,7 @@ func (l *loop) begin() *round {
 		}
 		if l.told == nil {
 			l.told = toldBefore(all)
+			l.toldLinks = linksBefore(l.told, b.Links())
 		}
 	})
 	claims := make([]holder.Claim, len(r.leases))

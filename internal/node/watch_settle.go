@@ -68,7 +68,7 @@ func (l *loop) settle(ctx context.Context, r *round) {
 	case err != nil && ctx.Err() == nil:
 		r.problem = "what was seen cannot be stored: " + err.Error()
 	case r.read:
-		l.told = devicesOf(r.places)
+		l.told, l.toldLinks = devicesOf(r.places), linksOf(&r.reading, r.places)
 	}
 }
 
@@ -80,8 +80,9 @@ func (t *turn) release(atMS int64, id lease.ID, cause lease.Cause) {
 }
 
 func (l *loop) settlePlaces(t *turn, r *round, atMS int64) {
-	if devices := devicesOf(r.places); !sameDevices(devices, l.told) {
-		t.add(t.book.SetDevices(atMS, lease.Agent, devices, nil))
+	devices, links := devicesOf(r.places), linksOf(&r.reading, r.places)
+	if !sameDevices(devices, l.told) || !slices.EqualFunc(links, l.toldLinks, slices.Equal) {
+		t.add(t.book.SetDevices(atMS, lease.Agent, devices, links))
 	}
 	for i := range r.places {
 		if p := &r.places[i]; p.split { // should it become whole again, it has to be looked at first

@@ -44,6 +44,7 @@ type bench struct {
 	mu    sync.Mutex
 	clock *holdertest.Clock
 	cards []*card
+	links []gpu.Link
 	err   error
 	reads int
 }
@@ -57,7 +58,7 @@ func (b *bench) Read(context.Context) (gpu.Reading, error) {
 	if b.err != nil {
 		return gpu.Reading{}, b.err
 	}
-	r := gpu.Reading{Time: b.clock.Now(), Source: "test"}
+	r := gpu.Reading{Time: b.clock.Now(), Source: "test", Links: b.links}
 	for _, c := range b.cards {
 		d := c.device
 		d.Problem = c.problem
