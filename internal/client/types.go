@@ -105,20 +105,28 @@ type Extension struct {
 
 // Device is a device as leases see it.
 type Device struct {
-	Index          *int      `json:"index,omitempty"` // the driver's number of the GPU, or of the one that it is a part of
-	UUID           string    `json:"uuid"`
-	Model          string    `json:"model"`
-	Parent         string    `json:"parent,omitempty"` // the GPU that a MIG instance is a part of
-	CapacityBytes  int64     `json:"capacity_bytes"`   // what may be handed out
-	GrantedBytes   int64     `json:"granted_bytes"`
-	ForeignBytes   int64     `json:"foreign_bytes"` // of processes without a lease, and above one
-	AvailableBytes int64     `json:"available_bytes"`
-	Reserves       []Reserve `json:"reserves,omitempty"`
-	Absent         bool      `json:"absent,omitempty"`
-	Unseen         bool      `json:"unseen,omitempty"` // not looked at since the agent began
-	Cordoned       bool      `json:"cordoned,omitempty"`
-	Split          bool      `json:"split,omitempty"`    // its MIG instances are leased in its stead
-	Overfull       bool      `json:"overfull,omitempty"` // its capacity shrank below what was granted
+	Index          *int         `json:"index,omitempty"` // the driver's number of the GPU, or of the one that it is a part of
+	UUID           string       `json:"uuid"`
+	Model          string       `json:"model"`
+	Parent         string       `json:"parent,omitempty"` // the GPU that a MIG instance is a part of
+	CapacityBytes  int64        `json:"capacity_bytes"`   // what may be handed out
+	GrantedBytes   int64        `json:"granted_bytes"`
+	ForeignBytes   int64        `json:"foreign_bytes"` // of processes without a lease, and above one
+	AvailableBytes int64        `json:"available_bytes"`
+	Reserves       []Reserve    `json:"reserves,omitempty"`
+	Absent         bool         `json:"absent,omitempty"`
+	Unseen         bool         `json:"unseen,omitempty"` // not looked at since the agent began
+	Cordoned       bool         `json:"cordoned,omitempty"`
+	Split          bool         `json:"split,omitempty"`    // its MIG instances are leased in its stead
+	Overfull       bool         `json:"overfull,omitempty"` // its capacity shrank below what was granted
+	Links          []DeviceLink `json:"links,omitempty"`    // how close it is to other GPUs; one that is not told is missing, and MIG instances have none
+}
+
+// DeviceLink is how close a device is to another.
+type DeviceLink struct {
+	Device string       `json:"device"`          // the other's UUID
+	Kind   gpu.LinkKind `json:"kind"`            // nvlink, same-board, pix, pxb, phb, node or sys
+	Lanes  int          `json:"lanes,omitempty"` // NVLinks between them; 0 for other kinds
 }
 
 // Reserve keeps a minimum of a device for one queue.

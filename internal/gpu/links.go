@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Link is how close two GPUs are to each other. Each pair is there once, in the order of the
-// devices; one of which that is not told is missing.
+// Link is how close two GPUs are to each other. Each pair is there once; one of which
+// nothing is told is missing.
 type Link struct {
 	A     string   `json:"a"` // UUID
 	B     string   `json:"b"` // likewise

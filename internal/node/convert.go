@@ -99,7 +99,7 @@ func clientDevice(b *lease.Book, v *view, d *lease.DeviceStatus) client.Device {
 	c := client.Device{
 		Index: v.index(d), UUID: d.UUID, Model: d.Model, Parent: d.Parent, CapacityBytes: d.CapacityBytes, GrantedBytes: d.GrantedBytes,
 		ForeignBytes: d.ForeignBytes, AvailableBytes: b.Free(d.UUID, ""), Absent: d.Absent, Unseen: d.Unseen,
-		Cordoned: d.Cordoned, Split: d.Split, Overfull: d.Overfull,
+		Cordoned: d.Cordoned, Split: d.Split, Overfull: d.Overfull, Links: v.links(d.UUID),
 	}
 	for _, r := range d.Reserves {
 		c.Reserves = append(c.Reserves, client.Reserve{Queue: r.Queue, Bytes: r.Bytes})

@@ -38,6 +38,19 @@ func (v *view) index(d *lease.DeviceStatus) *int {
 	return &index
 }
 
+// links are those of a GPU to others, in the order of the reading.
+func (v *view) links(uuid string) (all []client.DeviceLink) {
+	for _, k := range v.reading.Links {
+		switch uuid {
+		case k.A:
+			all = append(all, client.DeviceLink{Device: k.B, Kind: k.Kind, Lanes: k.Lanes})
+		case k.B:
+			all = append(all, client.DeviceLink{Device: k.A, Kind: k.Kind, Lanes: k.Lanes})
+		}
+	}
+	return all
+}
+
 // now returns the view of this moment. It is never nil.
 func (a *Agent) now() *view { return a.view.Load() }
 
