@@ -165,6 +165,19 @@ var leaseRequests = []struct {
 	}, 3, "GPU-a 7 9 8589934592\n", goneLine + grantLine, []time.Duration{retryWait}},
 	{"something else answers", []answer{{"POST /v1/leases", 404, "page not found", nil}}, 6, "", "ullage: error: the agent at SOCKET cannot be reached: the answer is not one of an agent: HTTP 404 Not Found\n", nil},
 	{"ended while it waited", []answer{submitted, {"GET /v1/leases/7", 200, strings.Replace(grantedLease, `"granted"`, `"ended","cause":"released"`, 1), nil}}, 5, "", "ullage: error: lease 7 has ended before it could be used: it was given back\n", nil},
+	{"taken back by root while it waited", []answer{submitted, {"GET /v1/leases/7", 200, strings.Replace(grantedLease, `"granted"`, `"ended","cause":"released","ended_by":"root"`, 1), nil}}, 5, "", "ullage: error: lease 7 has ended before it could be used: root gave it back\n", nil},
+	{"taken back by root while the command ran", []answer{
+		{"POST /v1/leases", 201, grantedLease, nil},
+		{"DELETE /v1/leases/7", 200, strings.Replace(grantedLease, `"granted"`, `"draining","cause":"released","ended_by":"root"`, 1), nil},
+	}, 3, "GPU-a 7 9 8589934592\n", "ullage: warning: lease 7 was ended before the command: root gave it back\n", nil},
+	{"stopped", []answer{
+		{"POST /v1/leases", 201, grantedLease, nil},
+		{"DELETE /v1/leases/7", 200, strings.Replace(grantedLease, `"granted"`, `"draining","cause":"stopped","ended_by":"agent","over":{"device":"GPU-a","used_bytes":8592031744}`, 1), nil},
+	}, 3, "GPU-a 7 9 8589934592\n", "ullage: warning: lease 7 was ended by the agent: 8.00 GiB were used on GPU-a, 2.00 MiB more than its 8.00 GiB\n", nil},
+	{"on a GPU that is emptied", []answer{
+		{"POST /v1/leases", 201, grantedLease, nil},
+		{"DELETE /v1/leases/7", 200, strings.Replace(grantedLease, `"granted"`, `"draining","cause":"drained","ended_by":"agent"`, 1), nil},
+	}, 3, "GPU-a 7 9 8589934592\n", "ullage: warning: lease 7 was ended by the agent: its GPU is being emptied\n", nil},
 	{"refused", []answer{{"POST /v1/leases", 409, says("never", "no device here could hold it"), nil}}, 5, "", "ullage: error: no device here could hold it\n", nil},
 	{"no such queue", []answer{{"POST /v1/leases", 404, says("unknown", `there is no queue "x"`), nil}}, 5, "", "ullage: error: there is no queue \"x\"\n", nil},
 	{"invalid", []answer{{"POST /v1/leases", 400, says("invalid", "memory is negative"), nil}}, 2, "", "ullage: error: memory is negative\n", nil},
