@@ -60,6 +60,7 @@ func house() []room {
 		{path: "internal/manpage", floor: 1, pure: true},
 		{path: "internal/message", floor: 1, plain: true, pure: true},
 		{path: "internal/pickle", floor: 1, plain: true, pure: true},
+		{path: "internal/syntax", floor: 1},
 		{path: "internal/term", floor: 1, powers: useStreams},
 		{path: "internal/gpu", floor: 2, powers: linkC | spawn},
 		{path: "snapshot", floor: 2, plain: true, extra: []string{"github.com/klauspost/compress", "github.com/xi2/xz"}},
