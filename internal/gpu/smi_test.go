@@ -39,6 +39,9 @@ func TestSMI(t *testing.T) {
 			list = testFile(t, "mig.list")
 		}
 		m := withSMI(bare(), testFile(t, name+".xml"), list)
+		if name == "h200-580" {
+			m = withTopo(m, testFile(t, name+".topo"))
+		}
 		m.Root = fstest.MapFS{"proc/meminfo": file("MemTotal: 1000 kB\nMemAvailable: 400 kB\n")}
 		p, err := Open(t.Context(), "nvidia-smi", m)
 		if err != nil {
@@ -54,6 +57,18 @@ func TestSMI(t *testing.T) {
 		}
 		golden(t, name+".golden.json", string(got)+"\n")
 	}
+}
+
+// withTopo is a machine whose nvidia-smi tells of these links.
+func withTopo(m Machine, matrix string) Machine {
+	run := m.Run
+	m.Run = func(ctx context.Context, program string, args ...string) ([]byte, error) {
+		if args[0] == "topo" {
+			return []byte(matrix), nil
+		}
+		return run(ctx, program, args...)
+	}
+	return m
 }
 
 func golden(t *testing.T, name, got string) {
