@@ -46,6 +46,7 @@ test: setup check unit python page prometheus cross install-check accept ## all 
 .PHONY: check
 check: ## format, module files, vet, staticcheck
 	scripts/check-format
+	scripts/syntax-wasm --check
 	go mod tidy -diff
 	go -C tools mod tidy -diff
 	go vet ./...
