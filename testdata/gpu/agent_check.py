@@ -299,9 +299,8 @@ def two(agent, nvml, uuids):
     wait("the GPUs are free", lambda: not any(d["granted_bytes"] or d["foreign_bytes"] for d in agent.get("/v1/devices")["devices"]))
     held = [agent.program("request", "hold", "third", GIB, lease="60GiB", name="third", gpu=uuids[0])]
     agent.said("third")
-    held.append(agent.program("request", "hold", "small", GIB, lease="30GiB", name="small"))
-    held.append(agent.program("request", "hold", "large", GIB, lease="100GiB", name="large"))
-    for name in "small", "large":
+    for name, memory in ("small", "30GiB"), ("large", "100GiB"):  # in this order: after the large one, the small one fits GPU 1 best
+        held.append(agent.program("request", "hold", name, GIB, lease=memory, name=name))
         agent.said(name)
     leases = agent.leases()
     place = {name: uuids.index(leases[name]["shares"][0]["device"]) for name in ("third", "small", "large")}
