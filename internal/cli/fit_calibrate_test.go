@@ -90,8 +90,12 @@ func measuredNCCLIsUsual(t *testing.T, data []byte) {
 		name      string
 		got, want int64
 	}{
-		{"library", got.LibraryBytes, want.LibraryBytes}, {"communicator", got.CommunicatorBytes, want.CommunicatorBytes}, {"rings", got.RingsBytes, want.RingsBytes},
-		{"messages", got.MessagesBytes, want.MessagesBytes}, {"send", got.SendBytes, want.SendBytes}, {"receive", got.ReceiveBytes, want.ReceiveBytes},
+		{"library", got.LibraryBytes, want.LibraryBytes},
+		{"communicator", got.CommunicatorBytes, want.CommunicatorBytes},
+		{"rings", got.RingsBytes, want.RingsBytes},
+		{"messages", got.MessagesBytes, want.MessagesBytes},
+		{"send", got.SendBytes, want.SendBytes},
+		{"receive", got.ReceiveBytes, want.ReceiveBytes},
 	} {
 		if off := part.got - part.want; max(off, -off) > 4<<20 {
 			t.Errorf("NCCL, %s: measured %d, usually %d", part.name, part.got, part.want)

@@ -78,7 +78,7 @@ func (v *view) textError(f snapshot.File) error {
 type viewed struct {
 	v    *view
 	file snapshot.File
-	err  error       // why it cannot be shown, where that is known beforehand
+	err  error // why it cannot be shown, where that is known beforehand
 
 	// What it was when it was read; nil where that means nothing.
 	info atomic.Pointer[fs.FileInfo]
