@@ -113,7 +113,9 @@ type LimitError struct {
 func (e *LimitError) Error() string { return e.Name + ": " + e.What }
 
 // Parse makes the tree of a source. What is not Python is in the tree as errors; the error
-// that it returns is a *LimitError, or one of the context.
+// that it returns is a *LimitError, or one of the context. A parse under way goes on when the
+// context ends: having the runtime look for that makes every parse 2.5 times slower. Text that
+// is made to be slow takes a tenth of a second for each kilobyte, Python half a millisecond.
 func (p *Parser) Parse(ctx context.Context, src *Source) (*Tree, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
