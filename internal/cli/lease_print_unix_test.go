@@ -74,5 +74,5 @@ func TestLeaseOutput(t *testing.T) {
 			t.Errorf("%q: exit code %d: %s", tt.args, code, a.stderr.String())
 		}
 	}
-	golden(t, filepath.Join("testdata", "golden", "lease.txt"), out.Bytes())
+	golden(t, filepath.Join("testdata", "lease.txt"), out.Bytes())
 }
