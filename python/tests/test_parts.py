@@ -18,7 +18,7 @@ import weakref
 import zipfile
 from unittest import mock
 
-from ullage._companion import dump, job, start, watcher
+from ullage._companion import dump, job, limits, start, watcher
 from ullage._torch import api, oomtext
 
 GIB = 1 << 30
@@ -399,7 +399,7 @@ class Watching(Folder):
         w = self.watcher(a_torch(set_per_process_memory_fraction=set_fraction, device=Device), limit=GIB)
         for _ in range(9):
             w._safely(w._look)
-        self.assertEqual((len(tries), w.limits), (watcher.LIMIT_TRIES, {}))
+        self.assertEqual((len(tries), w.limits.in_force), (limits.TRIES, {}))
 
     def test_devices_to_limit(self):
         """Those of which the program has made a context, or has memory where torch does not tell of contexts."""
@@ -426,13 +426,13 @@ class Watching(Folder):
                     del torch._C._cuda_hasPrimaryContext
                 w = self.watcher(torch, limit=2 * GIB)
                 w.begun_at = time.monotonic()
-                w._limit_own_device()
+                w._limit()
                 self.assertEqual(w._pause() == watcher.HURRY_SECONDS, local != "1")
                 w._safely(w._look)
                 self.assertEqual(fractions, want)
                 self.assertEqual(w._pause() == watcher.HURRY_SECONDS, not want)
         w.begun_at -= watcher.HURRY_FOR_SECONDS
-        w.limits.clear()
+        w.limits.in_force.clear()
         self.assertEqual(w._pause(), watcher.TICK_SECONDS)
 
     def test_problems_are_limited(self):
