@@ -76,7 +76,7 @@ func explained(why *Reason, ahead []*Lease) []Reason {
 
 // whyNever says what is wrong with a request that no device could ever hold.
 func (b *Book) whyNever(r *Request) string {
-	named, model, most := false, r.Model == "", int64(0)
+	named, model, whole, most := false, r.Model == "", false, int64(0)
 	var models []string
 	for _, d := range b.devices {
 		if d.absent || d.split {
@@ -86,9 +86,13 @@ func (b *Book) whyNever(r *Request) string {
 		if !slices.Contains(models, d.Model) {
 			models = append(models, d.Model)
 		}
-		alike := Request{Device: r.Device, Model: r.Model, Queue: r.Queue, Devices: r.Devices}
-		if d.suits(&alike) {
-			model, most = true, max(most, d.most(r.Queue))
+		alike := Request{Device: r.Device, Model: r.Model, Queue: r.Queue, Devices: 1}
+		if !d.suits(&alike) {
+			continue
+		}
+		model = true
+		if r.Devices == 1 || d.Parent == "" {
+			whole, most = true, max(most, d.most(r.Queue))
 		}
 	}
 	switch {
@@ -98,8 +102,12 @@ func (b *Book) whyNever(r *Request) string {
 		return fmt.Sprintf("there is no device %s here", r.Device)
 	case !model:
 		return fmt.Sprintf("no device here has %q in its model's name: there are %s", r.Model, strings.Join(models, ", "))
+	case r.Devices > 1 && !whole:
+		return "a lease on several devices takes whole GPUs only, and there are MIG instances alone"
 	case most > 0 && most < r.MemoryBytes:
 		return fmt.Sprintf("no device here could hold it: the most that it could have of one is %s", sizes(most, r.MemoryBytes))
+	case r.Exclusive && most > 0:
+		return "no device here can be had exclusively: a part of each is kept for another queue"
 	}
 	return "no device here could hold it"
 }

@@ -477,3 +477,37 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%+v", why)
 	}
 }
+
+// TestTextsOfKind: a device that has the memory may be refused for what it is, and then that is
+// what people read.
+func TestTextsOfKind(t *testing.T) {
+	instances := []Device{
+		{UUID: "M1", Model: "H100 MIG 3g.40gb", Parent: "G", CapacityBytes: 40 * gib},
+		{UUID: "M2", Model: "H100 MIG 2g.20gb", Parent: "G", CapacityBytes: 20 * gib},
+	}
+	kept := []Device{{UUID: "A", Model: "H200", CapacityBytes: 80 * gib, Reserves: []Reserve{{Queue: "q", Bytes: 20 * gib}}}}
+	whole := Device{UUID: "W", Model: "A40", CapacityBytes: 10 * gib}
+	for _, tt := range []struct {
+		devices []Device
+		r       Request
+		want    string
+	}{
+		{instances, Request{MemoryBytes: 5 * gib, Devices: 2}, "a lease on several devices takes whole GPUs only, and there are MIG instances alone"},
+		{instances, Request{MemoryBytes: 5 * gib, Devices: 2, Model: "h100"}, "a lease on several devices takes whole GPUs only, and there are MIG instances alone"},
+		{instances, Request{MemoryBytes: 5 * gib, Devices: 2, Model: "A40"}, `no device here has "A40" in its model's name: there are H100 MIG 3g.40gb, H100 MIG 2g.20gb`},
+		{instances, Request{MemoryBytes: 50 * gib}, "no device here could hold it: the most that it could have of one is 40.00 GiB"},
+		{append([]Device{whole}, instances...), Request{MemoryBytes: 30 * gib, Devices: 2}, "no device here could hold it: the most that it could have of one is 10.00 GiB"},
+		{kept, Request{Exclusive: true}, "no device here can be had exclusively: a part of each is kept for another queue"},
+		{kept, Request{Exclusive: true, MemoryBytes: gib, Model: "h200"}, "no device here can be had exclusively: a part of each is kept for another queue"},
+		{kept, Request{Exclusive: true, MemoryBytes: 70 * gib}, "no device here could hold it: the most that it could have of one is 60.00 GiB"},
+	} {
+		tt.r.User = "ann"
+		b := New()
+		must(b.Start(0, "boot", 0))
+		must(b.SetPolicy(0, "root", Policy{Queues: []Queue{{Name: "q"}}}))
+		must(b.SetDevices(0, "root", tt.devices, nil))
+		if _, _, err := b.Submit(1, tt.r); err == nil || err.Error() != tt.want {
+			t.Errorf("%+v: %v, want %s", tt.r, err, tt.want)
+		}
+	}
+}

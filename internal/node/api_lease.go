@@ -214,11 +214,13 @@ func notNow(l *lease.Lease, why []lease.Reason) *apiError {
 }
 
 // same tells whether a request is the one that a lease came of. What its holder is may differ:
-// a client that asks again may be another process.
+// a client that asks again may be another process. So may the time to live of one that named
+// none, for a limit may have given it one.
 func same(have, asked *lease.Request) bool {
 	mib := func(n int64) int64 { return (min(n, math.MaxInt64-units.MiB) + units.MiB - 1) / units.MiB }
 	return have.Device == asked.Device && have.Model == asked.Model && have.Exclusive == asked.Exclusive &&
 		have.Queue == asked.Queue && have.Project == asked.Project && have.Detached == asked.Detached &&
+		have.Priority == asked.Priority && (have.TTLMS == asked.TTLMS || asked.TTLMS == 0) &&
 		have.Devices == cmp.Or(asked.Devices, 1) && mib(have.MemoryBytes) == mib(asked.MemoryBytes)
 }
 

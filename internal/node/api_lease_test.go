@@ -177,10 +177,16 @@ func TestKey(t *testing.T) {
 	if diff := cmp.Diff(first, again.lease(r)); diff != "" {
 		t.Errorf("asked again (-first +second):\n%s", diff)
 	}
-	other := r
-	other.MemoryBytes *= 2
-	if e := ann.refused("POST", "/v1/leases", other, 400, "invalid"); e.Lease != first.ID {
-		t.Errorf("%+v, want lease %d", e, first.ID)
+	for name, change := range map[string]func(*client.Request){
+		"memory":   func(o *client.Request) { o.MemoryBytes *= 2 },
+		"ttl":      func(o *client.Request) { o.TTLMS = 5000 },
+		"priority": func(o *client.Request) { o.Priority-- },
+	} {
+		other := r
+		change(&other)
+		if e := ann.refused("POST", "/v1/leases", other, 400, "invalid"); e.Lease != first.ID {
+			t.Errorf("%s: %+v, want lease %d", name, e, first.ID)
+		}
 	}
 	if l := bob.lease(r); l.ID == first.ID {
 		t.Error("another user's key led to the same lease")
