@@ -113,7 +113,7 @@ func deviceState(d *client.Device) string {
 		{d.Unseen && !d.Split, "not looked at"},
 		{d.Cordoned, "cordoned"},
 		{d.Split, "split into MIG instances"},
-		{d.Overfull, "more granted than there is"},
+		{d.Overfull, "leases and reserves do not fit"},
 	} {
 		if s.is {
 			all = append(all, s.text)

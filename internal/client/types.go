@@ -118,7 +118,7 @@ type Device struct {
 	Unseen         bool         `json:"unseen,omitempty"` // not looked at since the agent began
 	Cordoned       bool         `json:"cordoned,omitempty"`
 	Split          bool         `json:"split,omitempty"`    // its MIG instances are leased in its stead
-	Overfull       bool         `json:"overfull,omitempty"` // its capacity shrank below what was granted
+	Overfull       bool         `json:"overfull,omitempty"` // its capacity shrank, or a reserve grew, below what was granted
 	Links          []DeviceLink `json:"links,omitempty"`    // how close it is to other GPUs; one that is not told is missing, and MIG instances have none
 }
 
