@@ -37,6 +37,7 @@ func New(tl *timeline.Timeline) *Device {
 		d.Blocks = newMap(blockBoxes{tl, d.Lanes, places, d.Events}, d)
 		wg.Go(func() { d.Blocks.smudges = newSmudges(d.Blocks, tileSmudges) })
 		wg.Go(func() { d.Blocks.grids = newGrids(d.Blocks) })
+		wg.Go(func() { d.Blocks.standing = newStanding(d.Blocks, standingLevel) })
 		d.lost = findLost(tl)
 		d.Segments = newMap(segmentBoxes{tl, d.Lanes, d.Events}, d)
 	})

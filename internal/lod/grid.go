@@ -50,8 +50,8 @@ func (g *grid) fill(m *Map, v view) {
 	}
 	amounts := r.amounts()
 	for x := range r.nx {
-		for y := range r.ny {
-			g.cells.Append(uint64(amounts[y*r.nx+x]))
+		for _, v := range amounts[x*r.ny : (x+1)*r.ny] {
+			g.cells.Append(uint64(v))
 		}
 		g.cells.AppendSame(0, gridRows-r.ny)
 	}
@@ -101,12 +101,10 @@ func (g *grid) add(r *raster) {
 			if at >= r.to {
 				return
 			}
-			x := (at - r.from) >> r.cellX
+			column := r.points[r.column((at-r.from)>>r.cellX):]
 			for row := first; row <= last; row++ {
-				if v := chunk[c*gridRows+row]; v > 0 {
-					y := int((int64(row)<<g.bits - r.low) >> r.cellY)
-					r.points[y*(r.nx+1)+x] += float64(v)
-				}
+				y := (int64(row)<<g.bits - r.low) >> r.cellY
+				column[y] += float64(chunk[c*gridRows+row])
 			}
 		}
 	}

@@ -7,11 +7,12 @@ import (
 
 // Map is rectangles of place × event, of blocks or of segments.
 type Map struct {
-	index   *boxIndex
-	smudges []smudges // of rising levels; none for segments
-	grids   []grid    // of rising levels
-	events  int
-	units   int64
+	index    *boxIndex
+	smudges  []smudges // of rising levels; none for segments
+	grids    []grid    // of rising levels
+	standing *standing // nil for segments, and where nothing stands
+	events   int
+	units    int64
 }
 
 func newMap(s boxes, d *Device) *Map {
@@ -104,12 +105,16 @@ func (p *MapPicture) thin(limit int, drop func(Rect)) {
 }
 
 // addSmall adds to r the boxes that have no rectangle: those that are short, from
-// smudges as far as there are any, and those that are long but thin.
+// smudges as far as there are any, and those that are long but thin, from what stands.
 func (m *Map) addSmall(r *raster, p *MapPicture) {
 	shortest := 0 // of the boxes that the smudges do not have, as a class
 	if s := m.smudgesFor(p.MinX); s != nil {
 		s.add(r)
 		shortest = s.level + 1
+	}
+	s := m.standingFor(p.MinY, shortest)
+	if s != nil {
+		s.add(r)
 	}
 	for length := shortest; length < lengthClasses; length++ {
 		top := sizeClasses
@@ -117,6 +122,9 @@ func (m *Map) addSmall(r *raster, p *MapPicture) {
 			top = min(p.MinY+1, sizeClasses)
 		}
 		for size := range top {
+			if s.has(length, size) {
+				continue
+			}
 			m.index.class(length, size, r.view, func(_ uint32, b box) { r.add(b, 1) })
 		}
 	}

@@ -5,7 +5,8 @@ package lod
 // it begins and ends (points), and the full cells between them (a step, kept as its
 // two ends). The four combinations of point and step are kept apart and summed up at
 // the end. All amounts are whole numbers below 2^53 except for those of blurred
-// smudges, so that float64 adds and cancels them exactly.
+// smudges, so that float64 adds and cancels them exactly. Cells lie column after column,
+// since most of what is added comes in the order of places.
 type raster struct {
 	view
 	nx, ny                     int
@@ -23,130 +24,117 @@ func newRaster(v view, cellX, cellY int) *raster {
 	return r
 }
 
-// profile is what an interval has in the cells of an axis: amounts in up to two of
-// them, and the full cells [from, to).
-type profile struct {
-	cell     [2]int
-	amount   [2]float64
-	n        int
-	from, to int
-	full     float64
-}
-
-// profileOf takes an interval that is within the axis and not empty, and cells of 2^bits.
-func profileOf(from, to int64, bits int) (p profile) {
-	first, last, cell := from>>bits, (to-1)>>bits, int64(1)<<bits
-	if first == last {
-		p.put(first, to-from)
-		return p
-	}
-	p.from, p.to, p.full = int(first), int(last)+1, float64(cell)
-	if head := (first+1)<<bits - from; head < cell {
-		p.put(first, head)
-		p.from++
-	}
-	if tail := to - last<<bits; tail < cell {
-		p.put(last, tail)
-		p.to--
-	}
-	return p
-}
-
-func (p *profile) put(cell, amount int64) {
-	p.cell[p.n], p.amount[p.n] = int(cell), float64(amount)
-	p.n++
-}
+// column returns where a column begins.
+func (r *raster) column(x int) int { return x * (r.ny + 1) }
 
 // add adds a box, cut to the view, so many times: -1 takes away one that was added.
 func (r *raster) add(b box, times float64) {
 	from, to := max(b.start, r.from)-r.from, min(b.end, r.to)-r.from
-	if y, ok := r.profileY(b.place, b.place+b.size); ok && from < to {
-		r.put(profileOf(int64(from), int64(to), r.cellX), y, times)
+	low, high := max(b.place, r.low)-r.low, min(b.place+b.size, r.high)-r.low
+	if from >= to || low >= high {
+		return
+	}
+	first, last, cell := from>>r.cellX, (to-1)>>r.cellX, 1<<r.cellX
+	if first == last {
+		r.addTo(r.points, r.stepY, first, low, high, float64(to-from)*times)
+		return
+	}
+	if head := (first+1)<<r.cellX - from; head < cell {
+		r.addTo(r.points, r.stepY, first, low, high, float64(head)*times)
+		first++
+	}
+	if tail := to - last<<r.cellX; tail < cell {
+		r.addTo(r.points, r.stepY, last, low, high, float64(tail)*times)
+	} else {
+		last++
+	}
+	if first < last {
+		r.addTo(r.stepX, r.step, first, low, high, float64(cell)*times)
+		r.addTo(r.stepX, r.step, last, low, high, -float64(cell)*times)
+	}
+}
+
+// addTo adds to one column what units [low, high) of the view, of which there are any, hold
+// for so many events.
+func (r *raster) addTo(points, steps []float64, x int, low, high int64, events float64) {
+	points, steps = points[r.column(x):r.column(x+1)], steps[r.column(x):r.column(x+1)]
+	first, last, cell := low>>r.cellY, (high-1)>>r.cellY, int64(1)<<r.cellY
+	if first == last {
+		points[first] += float64(high-low) * events
+		return
+	}
+	if head := (first+1)<<r.cellY - low; head < cell {
+		points[first] += float64(head) * events
+		first++
+	}
+	if tail := high - last<<r.cellY; tail < cell {
+		points[last] += float64(tail) * events
+	} else {
+		last++
+	}
+	if first < last {
+		steps[first] += float64(cell) * events
+		steps[last] -= float64(cell) * events
 	}
 }
 
 // addWeight adds a rectangle that lies within one cell along x and lasts weight events
 // in it.
 func (r *raster) addWeight(at int, low, high int64, weight float64) {
-	if y, ok := r.profileY(low, high); ok && at >= r.from && at < r.to {
-		x := profile{n: 1}
-		x.cell[0], x.amount[0] = (at-r.from)>>r.cellX, 1
-		r.put(x, y, weight)
-	}
-}
-
-func (r *raster) profileY(low, high int64) (profile, bool) {
 	low, high = max(low, r.low)-r.low, min(high, r.high)-r.low
-	if low >= high {
-		return profile{}, false
+	if low < high && at >= r.from && at < r.to {
+		r.addTo(r.points, r.stepY, (at-r.from)>>r.cellX, low, high, weight)
 	}
-	return profileOf(low, high, r.cellY), true
 }
 
-func (r *raster) put(x, y profile, weight float64) {
-	w := r.nx + 1
-	for j := range y.n {
-		row, amount := y.cell[j]*w, y.amount[j]*weight
-		for i := range x.n {
-			r.points[row+x.cell[i]] += amount * x.amount[i]
-		}
-		if x.from < x.to {
-			r.stepX[row+x.from] += amount * x.full
-			r.stepX[row+x.to] -= amount * x.full
-		}
-	}
-	if y.from >= y.to {
-		return
-	}
-	low, high, amount := y.from*w, y.to*w, y.full*weight
-	for i := range x.n {
-		r.stepY[low+x.cell[i]] += amount * x.amount[i]
-		r.stepY[high+x.cell[i]] -= amount * x.amount[i]
-	}
-	if x.from < x.to {
-		r.step[low+x.from] += amount * x.full
-		r.step[low+x.to] -= amount * x.full
-		r.step[high+x.from] -= amount * x.full
-		r.step[high+x.to] += amount * x.full
-	}
+// addAlong adds units that lie within one cell along y and are held in all of the view.
+func (r *raster) addAlong(at int64, units float64) {
+	y, events := int((at-r.low)>>r.cellY), r.to-r.from
+	whole := events >> r.cellX
+	full := units * float64(int(1)<<r.cellX)
+	r.stepX[y] += full
+	r.stepX[r.column(whole)+y] -= full
+	r.points[r.column(whole)+y] += units * float64(events-whole<<r.cellX)
 }
 
 // leastAmount is below all that one block can have in a cell, 1 if it is not blurred,
 // and above what rounding leaves where blurred ones cancel.
 const leastAmount = 1.0 / 16
 
-// amounts returns what is held of each cell, cells of a row one after the other. The
+// amounts returns what is held of each cell, cells of a column one after the other. The
 // raster is used up.
 func (r *raster) amounts() []float64 {
-	w := r.nx + 1
+	h := r.ny + 1
 	out := make([]float64, r.nx*r.ny)
-	for y := range r.ny {
-		var runX, run float64
-		for x := range r.nx {
-			at := y*w + x
-			if y > 0 {
-				r.stepY[at] += r.stepY[at-w]
-				r.step[at] += r.step[at-w]
+	for x := range r.nx {
+		var runY, run float64
+		for y := range r.ny {
+			at := x*h + y
+			if x > 0 {
+				r.stepX[at] += r.stepX[at-h]
+				r.step[at] += r.step[at-h]
 			}
-			runX += r.stepX[at]
+			runY += r.stepY[at]
 			run += r.step[at]
-			if sum := r.points[at] + runX + r.stepY[at] + run; sum >= leastAmount {
-				out[y*r.nx+x] = sum
+			if sum := r.points[at] + runY + r.stepX[at] + run; sum >= leastAmount {
+				out[x*r.ny+y] = sum
 			}
 		}
 	}
 	return out
 }
 
-// shares returns the share of each cell that is held, 0 to 1. Cells may be cut short by
-// the view.
+// shares returns the share of each cell that is held, 0 to 1, cells of a row one after the
+// other. Cells may be cut short by the view.
 func (r *raster) shares() []float32 {
 	out := make([]float32, r.nx*r.ny)
-	for i, amount := range r.amounts() {
-		x, y := i%r.nx, int64(i/r.nx)
-		width := min(1<<r.cellX, r.to-r.from-x<<r.cellX)
-		height := min(1<<r.cellY, r.high-r.low-y<<r.cellY)
-		out[i] = float32(min(amount/(float64(width)*float64(height)), 1))
+	amounts := r.amounts()
+	for y := range r.ny {
+		height := min(1<<r.cellY, r.high-r.low-int64(y)<<r.cellY)
+		for x := range r.nx {
+			width := min(1<<r.cellX, r.to-r.from-x<<r.cellX)
+			out[y*r.nx+x] = float32(min(amounts[x*r.ny+y]/(float64(width)*float64(height)), 1))
+		}
 	}
 	return out
 }
