@@ -80,14 +80,14 @@ func house() []room {
 		{path: "internal/ledger", floor: 5},
 		{path: "internal/settings", floor: 5},
 		{path: "internal/metrics", floor: 6},
-		{path: "internal/report", floor: 6},
 		{path: "internal/table", floor: 6, pure: true},
 		{path: "internal/node", floor: 7, powers: listen},
+		{path: "internal/report", floor: 7},
 		{path: "internal/tui", floor: 7},
-		{path: "internal/viewer", floor: 7, powers: listen},
-		{path: "internal/cli", floor: 8, powers: spawn | useStreams},
-		{path: "cmd/ullage", floor: 9, powers: useStreams | beProcess},
-		{path: "examples/churn", floor: 9, powers: useStreams | beProcess},
+		{path: "internal/viewer", floor: 8, powers: listen},
+		{path: "internal/cli", floor: 9, powers: spawn | useStreams},
+		{path: "cmd/ullage", floor: 10, powers: useStreams | beProcess},
+		{path: "examples/churn", floor: 10, powers: useStreams | beProcess},
 	}
 }
 

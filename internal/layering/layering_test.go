@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 		{"up", []Package{own("snapshot", "internal/analyze"), own("internal/analyze")}, []string{"snapshot (floor 2) imports internal/analyze (floor 5): imports go down only"}},
 		{"sideways", []Package{own("internal/timeline", "internal/rules"), own("internal/rules")}, []string{"internal/timeline (floor 4) imports internal/rules (floor 4)"}},
 		{"within a room", []Package{own("snapshot", "snapshot/sub"), own("snapshot/sub")}, nil},
-		{"a folder below a room", []Package{own("internal/pickle/x", "internal/cli"), own("internal/cli")}, []string{"internal/pickle/x (floor 1) imports internal/cli (floor 8)"}},
+		{"a folder below a room", []Package{own("internal/pickle/x", "internal/cli"), own("internal/cli")}, []string{"internal/pickle/x (floor 1) imports internal/cli (floor 9)"}},
 		{"a name that only begins like a room", []Package{own("snapshots")}, []string{"snapshots stands in no room"}},
 		{"no room", []Package{own("internal/new")}, []string{"internal/new stands in no room"}},
 		{"outside the module", []Package{{Path: "example.com/x", Imports: []string{"os/exec"}}}, nil},
