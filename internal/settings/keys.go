@@ -11,6 +11,7 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/lease"
+	"github.com/ullage-dev/ullage/internal/tomlfile"
 	"github.com/ullage-dev/ullage/internal/units"
 )
 
@@ -68,7 +69,7 @@ type table struct {
 }
 
 // path is the name of a key from the top of the file.
-func (t *table) path(k key) string { return joinPath(t.name, k.name) }
+func (t *table) path(k key) string { return tomlfile.Join(t.name, k.name) }
 
 // party is whom a row is about: one of three keys has a name.
 type party struct{ user, group, project string }

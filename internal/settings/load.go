@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/ullage-dev/ullage/internal/tomlfile"
 )
 
 // Source is where settings come from.
@@ -70,9 +72,9 @@ func Load(base Settings, src Source) (Settings, error) {
 
 // file reads the file, and tells its faults in the order of their places.
 func (l *loader) file(name string, content []byte) {
-	doc, wrong := readDocument(name, content)
+	doc, wrong := tomlfile.Read(name, content)
 	if wrong != nil {
-		l.faults = append(l.faults, *wrong)
+		l.faults = append(l.faults, Fault(*wrong))
 		return
 	}
 	r := fileReader{s: l.s, doc: doc}
@@ -85,7 +87,7 @@ func (l *loader) file(name string, content []byte) {
 			l.faults = append(l.faults, Fault{name, fmt.Sprintf("and %d more", len(r.faults)-i)})
 			break
 		}
-		l.faults = append(l.faults, Fault{doc.place(f.offset), f.text})
+		l.faults = append(l.faults, Fault{doc.Place(f.offset), f.text})
 	}
 }
 

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/lease"
+	"github.com/ullage-dev/ullage/internal/tomlfile"
 )
 
 // fileReader reads the values of a file, and goes on after a fault.
 type fileReader struct {
 	s      *Settings
-	doc    *document
+	doc    *tomlfile.Document
 	faults []located
 }
 
@@ -23,7 +24,7 @@ type located struct {
 }
 
 func (r *fileReader) fault(path, format string, args ...any) {
-	r.faults = append(r.faults, located{r.doc.offset(path), fmt.Sprintf(format, args...)})
+	r.faults = append(r.faults, located{r.doc.Offset(path), fmt.Sprintf(format, args...)})
 }
 
 // read reads tables, then rows, then what remains at the top.
@@ -32,7 +33,7 @@ func (r *fileReader) read() {
 	inside := map[string]bool{}
 	for _, t := range tables[1:] {
 		inside[t.name] = true
-		if v, ok := r.doc.root[t.name]; ok {
+		if v, ok := r.doc.Root[t.name]; ok {
 			r.table(t.name, v, t.keys)
 		}
 	}
@@ -41,14 +42,14 @@ func (r *fileReader) read() {
 		r.rows(name, read)
 	}
 	r.checkQueues()
-	r.keys("", r.doc.root, tables[0].keys, inside)
+	r.keys("", r.doc.Root, tables[0].keys, inside)
 }
 
 // table reads a table, and tells whether it is one.
 func (r *fileReader) table(path string, v any, keys []key) bool {
 	values, ok := v.(map[string]any)
 	if !ok {
-		r.fault(path, "%s: expected a table, found %s", path, typeOf(v))
+		r.fault(path, "%s: expected a table, found %s", path, tomlfile.TypeOf(v))
 		return false
 	}
 	r.keys(path, values, keys, nil)
@@ -58,7 +59,7 @@ func (r *fileReader) table(path string, v any, keys []key) bool {
 // keys sets what a table has. Names in others are read elsewhere.
 func (r *fileReader) keys(table string, values map[string]any, keys []key, others map[string]bool) {
 	for name, v := range values {
-		path := joinPath(table, name)
+		path := tomlfile.Join(table, name)
 		i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
 		switch {
 		case others[name]:
@@ -82,17 +83,17 @@ func namesOf(keys []key, others map[string]bool) string {
 
 // rows calls read for each row of an array of tables.
 func (r *fileReader) rows(name string, read func(path string, v any)) {
-	v, ok := r.doc.root[name]
+	v, ok := r.doc.Root[name]
 	if !ok {
 		return
 	}
 	all, ok := v.([]any)
 	if !ok {
-		r.fault(name, "%s: expected rows, each under [[%s]], found %s", name, name, typeOf(v))
-		r.doc.root[name] = []any{} // said once
+		r.fault(name, "%s: expected rows, each under [[%s]], found %s", name, name, tomlfile.TypeOf(v))
+		r.doc.Root[name] = []any{} // said once
 	}
 	for i, v := range all {
-		read(rowPath(name, i), v)
+		read(tomlfile.Row(name, i), v)
 	}
 }
 
@@ -214,6 +215,6 @@ func (r *fileReader) checkQueues() {
 func (r *fileReader) mustExist(path string, row any, key string, exists func(name string) bool) {
 	values, _ := row.(map[string]any)
 	if name, ok := values[key].(string); ok && name != "" && !exists(name) {
-		r.fault(joinPath(path, key), "there is no [[%s]] with the name %q", key, name)
+		r.fault(tomlfile.Join(path, key), "there is no [[%s]] with the name %q", key, name)
 	}
 }

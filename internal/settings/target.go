@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ullage-dev/ullage/internal/tomlfile"
 	"github.com/ullage-dev/ullage/internal/units"
 )
 
@@ -31,7 +32,7 @@ type form[T any] struct {
 func (f form[T]) set(v any) error {
 	text, ok := v.(string)
 	if !ok {
-		return fmt.Errorf("expected %s in quotes, found %s", f.want, typeOf(v))
+		return fmt.Errorf("expected %s in quotes, found %s", f.want, tomlfile.TypeOf(v))
 	}
 	return f.parse(text)
 }
@@ -159,7 +160,7 @@ type level struct{ to *slog.Level }
 func (l level) set(v any) error {
 	text, ok := v.(string)
 	if !ok {
-		return fmt.Errorf("expected a word in quotes, found %s", typeOf(v))
+		return fmt.Errorf("expected a word in quotes, found %s", tomlfile.TypeOf(v))
 	}
 	return l.parse(text)
 }
@@ -187,7 +188,7 @@ func count[T int | int64](to *T, low, high int64) target { return number[T]{to, 
 func (n number[T]) set(v any) error {
 	i, ok := v.(int64)
 	if !ok {
-		return fmt.Errorf("expected a whole number, found %s", typeOf(v))
+		return fmt.Errorf("expected a whole number, found %s", tomlfile.TypeOf(v))
 	}
 	if i < n.low || i > n.high {
 		return fmt.Errorf("%d is out of bounds: expected %d to %d", i, n.low, n.high)
@@ -217,7 +218,7 @@ type flag struct{ to *bool }
 func (f flag) set(v any) error {
 	b, ok := v.(bool)
 	if !ok {
-		return fmt.Errorf("expected true or false, found %s", typeOf(v))
+		return fmt.Errorf("expected true or false, found %s", tomlfile.TypeOf(v))
 	}
 	*f.to = b
 	return nil
@@ -240,7 +241,7 @@ type list struct{ to *[]string }
 func (l list) set(v any) error {
 	all, ok := v.([]any)
 	if !ok {
-		return fmt.Errorf(`expected a list of names, as ["ann", "bob"], found %s`, typeOf(v))
+		return fmt.Errorf(`expected a list of names, as ["ann", "bob"], found %s`, tomlfile.TypeOf(v))
 	}
 	names := make([]string, len(all))
 	for i, v := range all {
@@ -276,21 +277,4 @@ func nameText(s string) error {
 		return fmt.Errorf("a name is empty")
 	}
 	return anyText(s)
-}
-
-// typeOf names what a value of the file is.
-func typeOf(v any) string {
-	switch v := v.(type) {
-	case string:
-		return fmt.Sprintf("the text %.40q", v)
-	case int64, float64:
-		return fmt.Sprintf("the number %v", v)
-	case bool:
-		return strconv.FormatBool(v)
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a table"
-	}
-	return "a date or time"
 }
