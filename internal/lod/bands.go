@@ -1,9 +1,6 @@
 package lod
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Bands are what groups have allocated over consecutive runs of events, in bytes. The
 // last of them is everything else, NoGroup.
@@ -80,79 +77,4 @@ func (g *Grouping) band(b *Bands, group uint32) (peak []int64, mean []float64) {
 		mean[j], before = b.mean(j, next-before, 0), next
 	}
 	return peak, mean
-}
-
-// Top returns the k groups that have the most allocated at any event of the recording,
-// or before the first, the most first.
-func (g *Grouping) Top(k int) []uint32 { return top(g.Peak, k) }
-
-// top returns the numbers of the k highest values above 0, the highest first.
-func top(bytes []int64, k int) []uint32 {
-	order := []uint32{}
-	for i, v := range bytes {
-		if v > 0 {
-			order = append(order, uint32(i))
-		}
-	}
-	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b)) })
-	return order[:min(max(k, 0), len(order))]
-}
-
-const (
-	// A window of up to this many events is replayed to rank groups in it.
-	rankEvents = 1 << 17
-
-	// In longer ones the groups that hold the most in the whole recording are ranked, by
-	// what they have at the highest moment of each part.
-	rankGroups = 512
-	rankParts  = 64
-)
-
-// TopIn returns the k groups that have the most allocated within events [from, to),
-// the most first: at any event in windows of up to 131,072 events; in longer ones, of
-// the 512 groups that have the most in the recording, at the highest moment of each
-// 64th of the window.
-func (g *Grouping) TopIn(from, to, k int) []uint32 {
-	from, to = max(from, 0), min(to, g.d.Events)
-	if from >= to {
-		return nil
-	}
-	if to-from <= rankEvents {
-		return top(g.peaksWithin(from, to), k)
-	}
-	return top(g.peaksOfParts(from, to), k)
-}
-
-// peaksOfParts returns what each of the largest groups has at the highest moment of
-// each part of a window, at most.
-func (g *Grouping) peaksOfParts(from, to int) []int64 {
-	edge := make([]int, rankParts+1)
-	for j := range edge {
-		edge[j] = from + (to-from)*j/rankParts
-	}
-	at, _ := g.d.Counters.peaks(edge)
-	peaks := make([]int64, g.Groups)
-	for _, group := range g.Top(rankGroups) {
-		cur := g.cursor(group)
-		for _, e := range at {
-			peaks[group] = max(peaks[group], cur.before(e+1).held)
-		}
-	}
-	return peaks
-}
-
-// peaksWithin returns the most that each group has after an event of [from, to).
-func (g *Grouping) peaksWithin(from, to int) []int64 {
-	held := make([]int64, g.Groups)
-	for _, b := range g.d.LiveAt(from) {
-		held[g.Of(int(b))] += g.d.TL.Life(int(b)).SizeBytes
-	}
-	peaks := slices.Clone(held)
-	g.d.eachChange(from+1, to, func(change uint32) {
-		k := g.Of(int(change >> 1))
-		_, bytes := g.d.change(change)
-		held[k] += bytes
-		peaks[k] = max(peaks[k], held[k])
-	})
-	return peaks
 }

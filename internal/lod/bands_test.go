@@ -1,11 +1,11 @@
 package lod
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -91,38 +91,24 @@ func naiveMean(held [][]int64, from, to int) float64 {
 	return float64(sum) / float64(to-from)
 }
 
-// TestTop: groups are ranked by the most that they have, in a window and in all.
-func TestTop(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := drawDevice(t)
-		g := d.Group(bySize(d))
-		held := heldBy(d, bySize(d), g.Groups)
-		k := rapid.IntRange(0, g.Groups).Draw(t, "k")
-		from := rapid.IntRange(0, d.Events-1).Draw(t, "from")
-		to := rapid.IntRange(from+1, d.Events).Draw(t, "to")
-		peaks := naivePeaks(held, 0, d.Events)
-		for _, s := range d.FoldLive(-1, g.Of) {
-			peaks[s.Group] = max(peaks[s.Group], s.Bytes)
-		}
-		if diff := gocmp.Diff(top(peaks, k), g.Top(k)); diff != "" {
-			t.Fatalf("of all (-each event +got):\n%s", diff)
-		}
-		if diff := gocmp.Diff(top(naivePeaks(held, from, to), k), g.TopIn(from, to, k)); diff != "" {
-			t.Fatalf("of events [%d, %d) (-each event +got):\n%s", from, to, diff)
-		}
-		parts := g.peaksOfParts(from, to)
-		for group, most := range parts {
-			if most > slices.Max(held[group][from:to]) {
-				t.Fatalf("events [%d, %d): group %d has %d at the peak of a part, and never more than %d", from, to, group, most, slices.Max(held[group][from:to]))
-			}
-		}
-	})
-}
-
-func naivePeaks(held [][]int64, from, to int) []int64 {
-	peaks := make([]int64, len(held))
-	for g := range held {
-		peaks[g] = slices.Max(held[g][from:to])
+// largest returns the k groups that have the most allocated at any event, the most first.
+func largest(d *Device, g *Grouping, k int) (groups []uint32) {
+	held, peaks := make([]int64, g.Groups), make([]int64, g.Groups)
+	add := func(change uint32) {
+		_, bytes := d.change(change)
+		group := g.Of(int(change >> 1))
+		held[group] += bytes
+		peaks[group] = max(peaks[group], held[group])
 	}
-	return peaks
+	for _, b := range d.LiveAt(-1) {
+		add(b << 1)
+	}
+	d.eachChange(0, d.Events, add)
+	for group, bytes := range peaks {
+		if bytes > 0 {
+			groups = append(groups, uint32(group))
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b uint32) int { return cmp.Compare(peaks[b], peaks[a]) })
+	return groups[:min(k, len(groups))]
 }

@@ -67,7 +67,7 @@ func BenchmarkGroup(b *testing.B) {
 func BenchmarkTiles(b *testing.B) {
 	d := New(benchTimeline(b))
 	g := d.Group(byStack(d))
-	top := g.Top(16)
+	top := largest(d, g, 16)
 	rng := rand.New(rand.NewPCG(1, 1))
 	events, units := int64(d.Events), int64(d.Lanes.Size)
 	random := func(level int, length int64) Range { return Tile(level, rng.Int64N((length-1)>>(level+9)+1)) }
@@ -88,9 +88,6 @@ func BenchmarkTiles(b *testing.B) {
 	b.Run("bands by time", func(b *testing.B) {
 		everyLevel(b, d.Times.EndUS, func(l int) { g.BandsTile(random(l, d.Times.EndUS+1), true, top) })
 	})
-	b.Run("rank of bands", func(b *testing.B) {
-		everyLevel(b, events, func(l int) { r := random(l, events); g.TopIn(int(r.From()), int(r.To()), 16) })
-	})
 	b.Run("segments", func(b *testing.B) {
 		everyLevel(b, events, func(l int) { d.SegmentsTile(MapView{X: random(l, events), Y: random(levels(units), units)}) })
 	})
@@ -106,7 +103,7 @@ func BenchmarkTiles(b *testing.B) {
 		everyLevel(b, 1, func(int) { d.FoldLive(at(), byStack(d)) })
 	})
 	b.Run("born", func(b *testing.B) {
-		everyLevel(b, 1, func(int) { from, to := between(); g.Born(from, to) })
+		everyLevel(b, 1, func(int) { from, to := between(); d.FoldBorn(from, to, byStack(d)) })
 	})
 }
 

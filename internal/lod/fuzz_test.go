@@ -24,20 +24,14 @@ func FuzzQueries(f *testing.F) {
 		}
 		d.SegmentsTile(MapView{X: x, Y: y, Limit: to})
 		d.PackedTile(from, to, PackedLimits{Blocks: level, Steps: levelY}, g)
-		g.TopIn(from, to, level)
-		g.Born(from, to)
 		g.NextOf(group, from)
 		g.PrevOf(group, to)
 		d.FoldBorn(from, to, g.Of)
 		d.LiveAt(from)
-		d.Sort(d.HeldAt(to), Order(level), from, to)
 		d.Times.Event(i)
 		d.Counters.At(from)
 		d.SegmentEvents(from, to)
 		d.NextOOM(from)
 		d.PrevSegment(to)
-		if r := Fit(i, j, level); r.N < 1 {
-			t.Errorf("Fit(%d, %d, %d) is %+v", i, j, level, r)
-		}
 	})
 }

@@ -16,8 +16,7 @@ const NoGroup = 1<<32 - 1
 // a module. For each group it has the changes of what it holds, in the order of
 // events, and running sums at every 32nd of them.
 type Grouping struct {
-	Groups int     // numbers of groups are below
-	Peak   []int64 // by group: the most bytes that it has allocated at any event, or before the first
+	Groups int // numbers of groups are below
 
 	d       *Device
 	of      column.Column // by block
@@ -35,8 +34,6 @@ const markEvery = 32
 type sums struct {
 	held   int64  // bytes allocated
 	moment uint64 // bytes × event of each change, modulo 2^64
-	born   int64  // bytes of all allocations
-	blocks uint32 // how many those were
 }
 
 // Group makes a grouping. of tells the group of a block, below 2^32 - 1; groups should
@@ -79,7 +76,6 @@ func (g *Grouping) reserve(n []uint32) {
 	g.changes = make([]uint32, g.first[len(n)])
 	g.at = make([]int32, g.marks[len(n)])
 	g.sums = make([]sums, g.marks[len(n)])
-	g.Peak = make([]int64, len(n))
 }
 
 // fill puts every change in its place.
@@ -97,7 +93,6 @@ func (g *Grouping) fill() {
 		g.changes[next[k]] = change
 		next[k]++
 		now[k].add(event, bytes)
-		g.Peak[k] = max(g.Peak[k], now[k].held)
 	}
 	for _, b := range g.d.LiveAt(-1) {
 		put(b << 1)
@@ -108,10 +103,6 @@ func (g *Grouping) fill() {
 func (s *sums) add(event int, bytes int64) {
 	s.held += bytes
 	s.moment += uint64(bytes) * uint64(event)
-	if bytes > 0 {
-		s.born += bytes
-		s.blocks++
-	}
 }
 
 // change tells when a change is, and by how many bytes. Blocks that were there before

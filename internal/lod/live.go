@@ -35,12 +35,6 @@ func (d *Device) fewLive(event, limit int) (ids []uint32, all bool) {
 	return ids, true
 }
 
-// HeldAt is LiveAt with the blocks that are pending.
-func (d *Device) HeldAt(event int) (ids []uint32) {
-	d.TL.EachHeld(d.clamp(event), func(b int, _ timeline.Life) { ids = append(ids, uint32(b)) })
-	return ids
-}
-
 // clamp returns the event of the recording, or -1, that is nearest to one.
 func (d *Device) clamp(event int) int { return min(max(event, -1), d.Events-1) }
 
@@ -99,88 +93,4 @@ func sorted(byGroup map[uint32]*Sum) []Sum {
 
 func sortSums(list []Sum) {
 	slices.SortFunc(list, func(a, b Sum) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Group, b.Group)) })
-}
-
-// Born adds up what events [from, to) allocate by group, the most bytes first. What was
-// there before the first event is not among it.
-func (g *Grouping) Born(from, to int) []Sum {
-	if first, last := g.d.BornIn(from, to); last-first <= g.Groups {
-		return g.d.FoldBorn(from, to, g.Of)
-	}
-	var list []Sum
-	for group := range uint32(g.Groups) {
-		c := g.cursor(group)
-		var a sums
-		if from > 0 {
-			a = c.before(from)
-		} else {
-			a = g.initial(group)
-		}
-		b := c.before(to)
-		if b.blocks > a.blocks {
-			list = append(list, Sum{group, b.born - a.born, int(b.blocks - a.blocks)})
-		}
-	}
-	sortSums(list)
-	return list
-}
-
-// initial returns the sums of a group's blocks that were there before the first event,
-// whose changes come first.
-func (g *Grouping) initial(group uint32) (s sums) {
-	for _, c := range g.changes[g.first[group]:g.first[group+1]] {
-		if c&1 != 0 || g.d.TL.Life(int(c>>1)).Alloc >= 0 {
-			break
-		}
-		s.add(g.d.change(c))
-	}
-	return s
-}
-
-// Order is what blocks are listed by. Equal ones are in the order of their allocation.
-type Order uint8
-
-// Orders.
-const (
-	OldestFirst Order = iota
-	YoungestFirst
-	LargestFirst
-	SmallestFirst
-	LowestFirst // by address
-	HighestFirst
-	LongestFirst // by events that they are allocated for
-	ShortestFirst
-)
-
-// Sort puts blocks in order, and returns up to limit of them from the offset-th on.
-func (d *Device) Sort(ids []uint32, by Order, offset, limit int) []uint32 {
-	key := d.sortKey(by)
-	slices.SortStableFunc(ids, func(a, b uint32) int { return cmp.Compare(key(a), key(b)) })
-	ids = ids[min(max(offset, 0), len(ids)):]
-	return ids[:min(max(limit, 0), len(ids))]
-}
-
-// sortKey returns what rises along an order.
-func (d *Device) sortKey(by Order) func(id uint32) int64 {
-	life := func(id uint32) timeline.Life { return d.TL.Life(int(id)) }
-	length := func(id uint32) int64 { return int64(min(life(id).FreeRequested, d.Events) - life(id).Alloc) }
-	index := d.Blocks.index
-	switch by {
-	case YoungestFirst:
-		return func(id uint32) int64 { return -int64(id) }
-	case LargestFirst:
-		return func(id uint32) int64 { return -life(id).SizeBytes }
-	case SmallestFirst:
-		return func(id uint32) int64 { return life(id).SizeBytes }
-	case LowestFirst:
-		return func(id uint32) int64 { return index.box(id).place }
-	case HighestFirst:
-		return func(id uint32) int64 { return -index.box(id).place }
-	case LongestFirst:
-		return func(id uint32) int64 { return -length(id) }
-	case ShortestFirst:
-		return length
-	default:
-		return func(id uint32) int64 { return int64(id) }
-	}
 }

@@ -1,12 +1,10 @@
 package lod
 
 import (
-	"cmp"
 	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/ullage-dev/ullage/internal/timeline"
@@ -23,7 +21,7 @@ func blocksWhere(d *Device, is func(timeline.Life) bool) (ids []uint32) {
 	return ids
 }
 
-// TestLive: the blocks that are live at an event, held at it, and allocated over a range.
+// TestLive: the blocks that are live at an event, and their sums.
 func TestLive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDevice(t)
@@ -35,10 +33,6 @@ func TestLive(t *testing.T) {
 		limit := rapid.IntRange(0, 9).Draw(t, "limit")
 		if few, all := d.fewLive(i, limit); all != (len(want) <= limit) || all && !slices.Equal(few, want) {
 			t.Fatalf("up to %d live after e%d: %v, %v; want %v", limit, i, few, all, want)
-		}
-		held := blocksWhere(d, func(l timeline.Life) bool { return l.HeldAfter(i) })
-		if diff := gocmp.Diff(held, d.HeldAt(i)); diff != "" {
-			t.Fatalf("held after e%d (-want +got):\n%s", i, diff)
 		}
 		if diff := gocmp.Diff(naiveFold(d, want), d.FoldLive(i, bySize(d))); diff != "" {
 			t.Fatalf("sums after e%d (-want +got):\n%s", i, diff)
@@ -60,7 +54,7 @@ func naiveFold(d *Device, ids []uint32) []Sum {
 	return list
 }
 
-// TestBorn: what a range of events allocates, block by block or from the sums.
+// TestBorn: what a range of events allocates.
 func TestBorn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDevice(t)
@@ -70,42 +64,7 @@ func TestBorn(t *testing.T) {
 		if diff := gocmp.Diff(want, d.FoldBorn(from, to, bySize(d))); diff != "" {
 			t.Fatalf("events [%d, %d) (-want +got):\n%s", from, to, diff)
 		}
-		if diff := gocmp.Diff(want, d.Group(bySize(d)).Born(from, to), cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("events [%d, %d), from sums (-want +got):\n%s", from, to, diff)
-		}
 	})
-}
-
-// TestSort: every order, and its pages.
-func TestSort(t *testing.T) {
-	s := newScene(2, false)
-	s.run(400)
-	d := New(s.build(100))
-	size := func(b uint32) int64 { return d.TL.Life(int(b)).SizeBytes }
-	addr := func(b uint32) uint64 { return d.TL.Block(int(b)).Addr }
-	length := func(b uint32) int { return min(d.TL.Life(int(b)).FreeRequested, d.Events) - d.TL.Life(int(b)).Alloc }
-	for _, c := range []struct {
-		by      Order
-		compare func(a, b uint32) int
-	}{
-		{OldestFirst, func(a, b uint32) int { return cmp.Compare(a, b) }},
-		{YoungestFirst, func(a, b uint32) int { return cmp.Compare(b, a) }},
-		{LargestFirst, func(a, b uint32) int { return cmp.Compare(size(b), size(a)) }},
-		{SmallestFirst, func(a, b uint32) int { return cmp.Compare(size(a), size(b)) }},
-		{LowestFirst, func(a, b uint32) int { return cmp.Compare(addr(a), addr(b)) }},
-		{HighestFirst, func(a, b uint32) int { return cmp.Compare(addr(b), addr(a)) }},
-		{LongestFirst, func(a, b uint32) int { return cmp.Compare(length(b), length(a)) }},
-		{ShortestFirst, func(a, b uint32) int { return cmp.Compare(length(a), length(b)) }},
-	} {
-		want := d.LiveAt(200)
-		slices.SortStableFunc(want, c.compare)
-		if diff := gocmp.Diff(want[2:5], d.Sort(d.LiveAt(200), c.by, 2, 3)); diff != "" {
-			t.Errorf("order %d (-want +got):\n%s", c.by, diff)
-		}
-	}
-	if got := d.Sort(d.LiveAt(200), OldestFirst, 1<<30, 5); len(got) != 0 {
-		t.Errorf("beyond the end: %v", got)
-	}
 }
 
 // TestSeek: the next and the previous event of each kind.

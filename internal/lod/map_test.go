@@ -236,25 +236,9 @@ func TestNoEvents(t *testing.T) {
 	}
 	g := d.Group(bySize(d))
 	_, counters := d.CountersTile(Tile(0, 0), false)
-	_, byTime := g.BandsTile(Tile(0, 0), true, g.Top(3))
+	_, byTime := g.BandsTile(Tile(0, 0), true, largest(d, g, 3))
 	_, blocks := d.BlocksTile(MapView{X: Tile(0, 0), Y: Tile(9, 0)}, g)
 	if packed := d.Packed(0, 10, PackedLimits{}); counters || byTime || blocks || len(packed.Blocks) > 0 {
 		t.Errorf("a picture of no events: counters %v, bands %v, blocks %v, packed %+v", counters, byTime, blocks, packed)
 	}
-}
-
-// TestFit: the buckets that cover a range are as narrow as the limit allows.
-func TestFit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		from := rapid.Int64Range(0, 1<<39).Draw(t, "from")
-		to := from + rapid.Int64Range(0, 1<<39).Draw(t, "length")
-		n := rapid.IntRange(2, 4096).Draw(t, "buckets")
-		r := Fit(from, to, n)
-		if r.N > n || r.N < 1 || r.From() > from || r.To() < to {
-			t.Fatalf("[%d, %d) in %d buckets: %+v", from, to, n, r)
-		}
-		if r.Level > 0 && (to-1)>>(r.Level-1)-from>>(r.Level-1)+1 <= int64(n) {
-			t.Fatalf("[%d, %d) in %d buckets: %+v, and a level less would do", from, to, n, r)
-		}
-	})
 }

@@ -52,7 +52,7 @@ func checkRecorded(t *testing.T, d *Device) {
 		t.Fatalf("no tile of all %d events", d.Events)
 	}
 	g := d.Group(byStack(d))
-	counters, bands := d.Counters.Buckets(edge), g.Bands(edge, g.Top(10))
+	counters, bands := d.Counters.Buckets(edge), g.Bands(edge, largest(d, g, 10))
 	peak := max(slices.Max(counters.Max[Allocated]), d.TL.Start.Allocated)
 	if peak != d.TL.Peak.Allocated.Bytes {
 		t.Errorf("the highest bucket has %d, the peak is %d", peak, d.TL.Peak.Allocated.Bytes)

@@ -160,7 +160,7 @@ func TestGoldenTiles(t *testing.T) {
 	for name, tile := range map[string][]byte{
 		"counters":        must(d.CountersTile(Tile(4, 0), false)),
 		"counters-time":   must(d.CountersTile(Tile(9, 0), true)),
-		"bands":           must(g.BandsTile(Tile(4, 0), false, g.Top(3))),
+		"bands":           must(g.BandsTile(Tile(4, 0), false, largest(d, g, 3))),
 		"bands-time":      must(g.BandsTile(Tile(10, 0), true, []uint32{0})),
 		"blocks":          must(d.BlocksTile(view, g)),
 		"segments":        must(d.SegmentsTile(view)),
@@ -201,10 +201,10 @@ func TestTilesSayWhatQueriesSay(t *testing.T) {
 	d := New(s.build(500))
 	g := d.Group(bySize(d))
 	r, edge, _ := d.EventEdges(Tile(3, 0))
-	n, b := d.Counters.Buckets(edge), g.Bands(edge, g.Top(2))
+	n, b := d.Counters.Buckets(edge), g.Bands(edge, largest(d, g, 2))
 	counters, _ := d.CountersTile(r, false)
 	c := decode(t, counters)
-	bandsTile, _ := g.BandsTile(r, false, g.Top(2))
+	bandsTile, _ := g.BandsTile(r, false, largest(d, g, 2))
 	bands := decode(t, bandsTile)
 	for j := range r.N {
 		for k, column := range []string{"allocated_min", "allocated_max", "allocated_last", "requested_last"} {

@@ -2,7 +2,6 @@ package lod
 
 import (
 	"math"
-	"math/bits"
 )
 
 // TileBuckets is how many buckets a tile has along each axis.
@@ -28,22 +27,6 @@ func Tile(level int, i int64) Range {
 		return Range{}
 	}
 	return Range{Level: level, First: i * TileBuckets, N: TileBuckets}
-}
-
-// Fit returns the buckets that cover [from, to), of which neither is above 2^40, as
-// narrow as they can be without being more than atMost.
-func Fit(from, to int64, atMost int) Range {
-	from = min(max(from, 0), 1<<maxLevel)
-	to = min(max(to, from), 1<<maxLevel)
-	r := Range{Level: max(bits.Len64(uint64(to-from)/uint64(max(atMost, 1)))-1, 0)}
-	for {
-		r.First = from >> r.Level
-		last := max((to+1<<r.Level-1)>>r.Level, r.First+1)
-		if r.N = int(last - r.First); r.N <= max(atMost, 1) || r.Level == maxLevel {
-			return r
-		}
-		r.Level++
-	}
 }
 
 // within cuts r to buckets of an axis of that length, and tells whether any are left.
