@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ullage-dev/ullage/allocator"
+	"github.com/ullage-dev/ullage/internal/conf"
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/units"
 	"github.com/ullage-dev/ullage/snapshot"
@@ -35,10 +36,6 @@ type SettingsEvidence struct {
 	WantedConf string // settings that a text or another rank's recording has where this one has none
 }
 
-// longestConf bounds the settings string that is read, in bytes. A real one has some
-// hundred, and the cost of reading a hostile one grows with the square of its length.
-const longestConf = 4096
-
 // Settings judges the settings that a recording was made under: those that do
 // nothing, those that do harm, and where what was asked for is not what is in force.
 // Findings come in order of severity.
@@ -47,13 +44,13 @@ func Settings(s *snapshot.Settings, ev SettingsEvidence) []rules.Finding {
 		return nil
 	}
 	c := settingsCheck{s: s, ev: ev}
-	if len(s.Conf) > longestConf {
+	if len(s.Conf) > conf.Longest {
 		c.add("conf/bad-value", rules.Warning, rules.Low,
 			fmt.Sprintf("the settings string has %d bytes and was not read", len(s.Conf)), fmt.Sprintf("it begins with %q", s.Conf[:64]))
 		return []rules.Finding{rules.Complete(c.found[0])}
 	}
-	c.options = splitConf(s.Conf)
-	c.read, c.refused = readings(s.Conf)
+	c.options = conf.Split(s.Conf)
+	c.read, c.refused = conf.Read(s.Conf)
 	for _, check := range []func(*settingsCheck){
 		(*settingsCheck).spelling, (*settingsCheck).repeated, (*settingsCheck).backend,
 		(*settingsCheck).ignored, (*settingsCheck).expandable, (*settingsCheck).changed,
@@ -73,8 +70,8 @@ func Settings(s *snapshot.Settings, ev SettingsEvidence) []rules.Finding {
 type settingsCheck struct {
 	s       *snapshot.Settings
 	ev      SettingsEvidence
-	options []confOption           // of the settings string
-	read    []reading              // the string as each release reads it that accepts it
+	options []conf.Option          // of the settings string
+	read    []conf.Reading         // the string as each release reads it that accepts it
 	refused *allocator.ConfigError // why none does
 	found   []rules.Finding
 }
@@ -89,8 +86,8 @@ func (c *settingsCheck) add(rule string, severity rules.Severity, confidence rul
 // value returns the value that the string gives key: the last one counts.
 func (c *settingsCheck) value(key string) (string, bool) {
 	for _, o := range slices.Backward(c.options) {
-		if o.key == key {
-			return o.value, true
+		if o.Key == key {
+			return o.Value, true
 		}
 	}
 	return "", false
@@ -108,7 +105,7 @@ func (c *settingsCheck) spelling() {
 	}
 	before := len(c.found)
 	for _, o := range c.options {
-		if _, refused := readings(o.key + ":" + o.value); refused != nil {
+		if _, refused := conf.Read(o.Key + ":" + o.Value); refused != nil {
 			c.refusedOption(o, refused)
 		}
 	}
@@ -117,32 +114,32 @@ func (c *settingsCheck) spelling() {
 	}
 }
 
-func (c *settingsCheck) refusedOption(o confOption, refused *allocator.ConfigError) {
+func (c *settingsCheck) refusedOption(o conf.Option, refused *allocator.ConfigError) {
 	said := fmt.Sprintf("PyTorch %v says: %s", refused.Version, refused.Reason)
-	switch key, value, equals := strings.Cut(o.key, "="); {
-	case equals && o.value == "":
+	switch key, value, equals := strings.Cut(o.Key, "="); {
+	case equals && o.Value == "":
 		c.add("conf/bad-value", rules.Warning, rules.High, fmt.Sprintf("%s=%s has to be written %s:%s", key, value, key, value), c.quoted(), said)
-	case isUnknownOption(refused):
-		title := fmt.Sprintf("%s is no option of PyTorch up to %v", o.key, allocator.Newest)
-		if near := nearestOption(o.key); near != "" {
+	case conf.IsUnknownOption(refused):
+		title := fmt.Sprintf("%s is no option of PyTorch up to %v", o.Key, allocator.Newest)
+		if near := conf.NearestOption(o.Key); near != "" {
 			title += fmt.Sprintf("; %s is", near)
 		}
 		c.add("conf/unknown-option", rules.Warning, rules.Medium, title, c.quoted(), said,
 			"PyTorch refuses a string with an unknown option: what stands behind it need not be in force")
 	default:
-		c.add("conf/bad-value", rules.Warning, rules.High, fmt.Sprintf("PyTorch refuses %s:%s", o.key, o.value), c.quoted(), said)
+		c.add("conf/bad-value", rules.Warning, rules.High, fmt.Sprintf("PyTorch refuses %s:%s", o.Key, o.Value), c.quoted(), said)
 	}
 }
 
 func (c *settingsCheck) repeated() {
 	first := map[string]string{}
 	for _, o := range c.options {
-		if was, again := first[o.key]; again && was != o.value {
-			last, _ := c.value(o.key)
+		if was, again := first[o.Key]; again && was != o.Value {
+			last, _ := c.value(o.Key)
 			c.add("conf/repeated-option", rules.Info, rules.High,
-				fmt.Sprintf("%s is given as %s and again as %s; the last one counts: %s", o.key, was, o.value, last), c.quoted())
+				fmt.Sprintf("%s is given as %s and again as %s; the last one counts: %s", o.Key, was, o.Value, last), c.quoted())
 		}
-		first[o.key] = o.value
+		first[o.Key] = o.Value
 	}
 }
 
@@ -199,10 +196,10 @@ func (c *settingsCheck) changed() {
 	if c.refused != nil {
 		return
 	}
-	if split := max(c.s.MaxSplitBytes, 0); !c.anyReading(func(r reading) bool { return r.Config.MaxSplitBytes == split }) {
+	if split := max(c.s.MaxSplitBytes, 0); !c.anyReading(func(r conf.Reading) bool { return r.Config.MaxSplitBytes == split }) {
 		c.changedValue("max_split_size_mb", mibText(split))
 	}
-	if !c.anyReading(func(r reading) bool { return math.Abs(r.Config.GCThreshold-c.s.GCThreshold) < 1e-6 }) {
+	if !c.anyReading(func(r conf.Reading) bool { return math.Abs(r.Config.GCThreshold-c.s.GCThreshold) < 1e-6 }) {
 		c.changedValue("garbage_collection_threshold", shareText(c.s.GCThreshold))
 	}
 	if !c.anyReading(c.hasTable) {
@@ -210,11 +207,11 @@ func (c *settingsCheck) changed() {
 	}
 }
 
-func (c *settingsCheck) anyReading(is func(reading) bool) bool {
+func (c *settingsCheck) anyReading(is func(conf.Reading) bool) bool {
 	return slices.ContainsFunc(c.read, is)
 }
 
-func (c *settingsCheck) hasTable(r reading) bool {
+func (c *settingsCheck) hasTable(r conf.Reading) bool {
 	return r.Config.RoundupDivisions == c.s.RoundupDivisions
 }
 
@@ -292,7 +289,7 @@ func (c *settingsCheck) collection() {
 
 // limited tells whether a memory fraction is known to be in force.
 func (c *settingsCheck) limited() bool {
-	return c.ev.LimitBytes > 0 || c.anyReading(func(r reading) bool { return r.MemoryFraction < 1 })
+	return c.ev.LimitBytes > 0 || c.anyReading(func(r conf.Reading) bool { return r.MemoryFraction < 1 })
 }
 
 // roundup finds where the divisions in force are not what the list looks like.
@@ -301,7 +298,7 @@ func (c *settingsCheck) roundup() {
 	if !named || !c.anyReading(c.hasTable) {
 		return
 	}
-	keys := roundupKeys(asked)
+	keys := conf.RoundupKeys(asked)
 	newest := c.read[len(c.read)-1]
 	switch {
 	case len(keys) > 0 && !c.hasTable(newest):
@@ -309,7 +306,7 @@ func (c *settingsCheck) roundup() {
 		c.add("conf/roundup-trap", rules.Info, rules.High,
 			fmt.Sprintf("the > of roundup_power2_divisions has overwritten the divisions of %s", powerText(last)),
 			c.quoted(), fmt.Sprintf("in force there: %d; PyTorch up to 2.8 does this, %v would have %d",
-				c.s.RoundupDivisions[last], newest.version, newest.Config.RoundupDivisions[last]))
+				c.s.RoundupDivisions[last], newest.Version, newest.Config.RoundupDivisions[last]))
 	case slices.Max(c.s.RoundupDivisions[:]) <= 1:
 		c.add("conf/roundup-trap", rules.Info, rules.High,
 			"roundup_power2_divisions with 0 or 1 division rounds to 512 bytes, as without it", c.quoted())
@@ -320,7 +317,7 @@ func (c *settingsCheck) roundup() {
 
 func (c *settingsCheck) roundupGaps(keys []int) {
 	var names []string
-	for _, i := range roundupGaps(keys, c.s.RoundupDivisions) {
+	for _, i := range conf.RoundupGaps(keys, c.s.RoundupDivisions) {
 		names = append(names, powerText(i))
 	}
 	if len(names) > 0 {
@@ -361,8 +358,8 @@ func (c *settingsCheck) hostOnly() {
 	}
 	var names []string
 	for _, o := range c.options {
-		if strings.HasPrefix(o.key, "pinned_") && !slices.Contains(names, o.key) {
-			names = append(names, o.key)
+		if strings.HasPrefix(o.Key, "pinned_") && !slices.Contains(names, o.Key) {
+			names = append(names, o.Key)
 		}
 	}
 	if len(names) > 0 {

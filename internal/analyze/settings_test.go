@@ -1,16 +1,12 @@
 package analyze
 
 import (
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/snapshot"
-	"pgregory.net/rapid"
 )
 
 // settings returns the defaults as a recording has them, with a change.
@@ -183,38 +179,6 @@ func divideFrom(s *snapshot.Settings, from, n int) {
 	for i := from; i < len(s.RoundupDivisions); i++ {
 		s.RoundupDivisions[i] = n
 	}
-}
-
-// TestOptionNames: what is proposed for a slip of the pen is an option.
-func TestOptionNames(t *testing.T) {
-	for _, name := range optionNames {
-		_, err := allocator.ParseConfig(allocator.Newest, name+":x")
-		var refused *allocator.ConfigError
-		if errors.As(err, &refused) && isUnknownOption(refused) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if got := nearestOption(name); got != name {
-			t.Errorf("nearest to %s is %s", name, got)
-		}
-	}
-}
-
-// TestSplitConfRoundTrip: whatever pairs are written, with blanks anywhere, come back.
-func TestSplitConfRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.StringMatching(`[a-z0-9_.>]{1,12}`)
-		value := rapid.OneOf(word, rapid.Map(rapid.SliceOfN(word, 1, 3), func(w []string) string { return "[" + strings.Join(w, ",") + "]" }))
-		var want []confOption
-		var conf []string
-		for range rapid.IntRange(1, 5).Draw(t, "options") {
-			o := confOption{word.Draw(t, "key"), value.Draw(t, "value")}
-			want = append(want, o)
-			conf = append(conf, o.key+" :\t"+o.value)
-		}
-		if got := splitConf(strings.Join(conf, " , ")); !slices.Equal(got, want) {
-			t.Fatalf("%v, want %v", got, want)
-		}
-	})
 }
 
 // FuzzSettings: no string makes it fail, and no finding names a rule that is not there.

@@ -18,6 +18,7 @@ var update = flag.Bool("update", false, "set found-by in the pages to what the c
 // raisers are the packages of each command that end in findings.
 var raisers = map[string][]string{
 	"explain": {"../analyze", "../message"},
+	"lint":    {"../lint/code", "../lint/places"},
 	"tune":    {"../tune"},
 }
 
