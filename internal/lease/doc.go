@@ -26,7 +26,7 @@
 // On every device, capacity ≥ memory of foreign processes + Σ over queues of max(what is granted
 // to the queue, what is reserved for it). No grant breaks that. Foreign memory may rise by itself;
 // then nothing is granted there until it fits again, but what is left of a reserve, to its queue. Where
-// capacity shrinks below what is granted, nothing is.
+// capacity shrinks, or a reserve grows, below what is granted, nothing is.
 //
 // # Order
 //

@@ -100,7 +100,7 @@ func newDeviceFamilies(f *families) deviceFamilies {
 		cordoned:  f.gauge("ullage_device_cordoned", "1 where an administrator keeps new leases off.", at...),
 		absent:    f.gauge("ullage_device_absent", "1 where leases are on a device that is not there.", at...),
 		unseen:    f.gauge("ullage_device_unseen", "1 where the agent has not looked since it began, and grants nothing.", at...),
-		overfull:  f.gauge("ullage_device_overfull", "1 where the capacity shrank below what was granted.", at...),
+		overfull:  f.gauge("ullage_device_overfull", "1 where the capacity shrank, or a reserve grew, below what was granted.", at...),
 	}
 }
 
