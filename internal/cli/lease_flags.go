@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ullage-dev/ullage/internal/client"
+	"github.com/ullage-dev/ullage/internal/lease"
 	"github.com/ullage-dev/ullage/internal/units"
 )
 
@@ -90,6 +92,8 @@ func parseTTL(flag, text string) (time.Duration, error) {
 	}
 	d, err := units.ParseDuration(text)
 	switch {
+	case errors.Is(err, units.ErrTooLong), err == nil && d > lease.LongestTTL:
+		return 0, usageErrorf("--%s: %.40q is too long: a lease has at most %dd", flag, text, lease.LongestTTL/(24*time.Hour))
 	case err != nil:
 		return 0, usageErrorf("--%s: %w", flag, err)
 	case d < time.Millisecond:

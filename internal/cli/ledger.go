@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -161,7 +162,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return parseMoment("since", text, now)
 }
 
-// parseMoment reads a moment, or a span before now.
+// parseMoment reads a moment, or a span before now. One that leads to before the epoch leads there:
+// whoever asks for the last thousand years wants all.
 func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -169,7 +171,10 @@ func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 		}
 	}
 	span, err := units.ParseDuration(text)
-	if err != nil {
+	switch {
+	case errors.Is(err, units.ErrTooLong), err == nil && span > now.Sub(time.Unix(0, 0)):
+		return time.Unix(0, 0), nil
+	case err != nil:
 		return now, usageErrorf("--%s %q: expected a span as 24h or 30d, or a moment as 2026-11-30 or 2026-11-30T08:00:00Z", flag, text)
 	}
 	return now.Add(-span), nil

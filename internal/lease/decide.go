@@ -200,8 +200,10 @@ func (b *Book) admitExtension(l *Lease, atMS, ttlMS int64) error {
 	switch {
 	case l.State != Granted:
 		return refusal(CodeState, fmt.Sprintf("lease %d is %s: only one that is granted can be extended", l.ID, l.State))
-	case ttlMS <= 0 || ttlMS > maxTTLMS:
-		return refusal(CodeInvalid, "the time to live is not above zero, or longer than ten years")
+	case ttlMS <= 0:
+		return refusal(CodeInvalid, "the time to live is not above zero")
+	case ttlMS > maxTTLMS:
+		return refusal(CodeInvalid, longerThanAny)
 	}
 	for _, who := range l.parties() {
 		if lim, ok := b.policy.limit(who); ok && lim.TTLMS > 0 && ttlMS > lim.TTLMS {

@@ -3,6 +3,7 @@ package lease
 import (
 	"cmp"
 	"fmt"
+	"time"
 )
 
 // ID names a lease: 1, 2, 3 and so on, never used twice.
@@ -98,6 +99,9 @@ func (l *Lease) Bytes() int64 {
 	return sum
 }
 
+// LongestTTL is the longest time to live that a lease can have: ten years.
+const LongestTTL = 3650 * 24 * time.Hour
+
 // maxPriority bounds priorities on both sides, and maxDevices and maxText what a request may
 // carry, so that no request makes arithmetic overflow or the ledger grow without end.
 const (
@@ -105,9 +109,12 @@ const (
 	maxDevices  = 1024
 	maxText     = 1024
 	maxBytes    = 1 << 44 // 16 TiB: of one device. guard has a bit for each MiB of it
-	maxTTLMS    = 10 * 365 * 24 * 3_600_000
+	maxTTLMS    = int64(LongestTTL / time.Millisecond)
 	maxTimeMS   = 253_402_300_799_999 // the end of the year 9999
 )
+
+// longerThanAny says that a time to live is too long whoever asks for it.
+const longerThanAny = "the time to live is too long: a lease has at most 3650 days"
 
 // normal returns the request with what is left open filled in.
 func (r Request) normal() (Request, error) {
@@ -132,8 +139,10 @@ func (r Request) normal() (Request, error) {
 		return r, refusal(CodeInvalid, "a detached lease is bound to no process")
 	case r.Priority < -maxPriority || r.Priority > maxPriority:
 		return r, refusal(CodeInvalid, fmt.Sprintf("priority %d: expected %d to %d", r.Priority, -maxPriority, maxPriority))
-	case r.TTLMS < 0 || r.TTLMS > maxTTLMS:
-		return r, refusal(CodeInvalid, "the time to live is negative, or longer than ten years")
+	case r.TTLMS < 0:
+		return r, refusal(CodeInvalid, "the time to live is negative")
+	case r.TTLMS > maxTTLMS:
+		return r, refusal(CodeInvalid, longerThanAny)
 	}
 	for _, s := range []string{r.User, r.Group, r.Project, r.Name, r.Key, r.Device, r.Model, r.Queue} {
 		if len(s) > maxText {

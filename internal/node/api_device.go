@@ -2,6 +2,7 @@ package node
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/lease"
@@ -32,8 +33,8 @@ func (a *Agent) cordon(q *question, on bool) (any, error) {
 	})
 }
 
-// maxGraceMS is as long as a lease may live at most: ten years.
-const maxGraceMS = 10 * 365 * 24 * 3_600_000
+// maxGraceMS is as long as a lease may live at most.
+const maxGraceMS = int64(lease.LongestTTL / time.Millisecond)
 
 // postDrain answers POST /v1/devices/{uuid}/drain.
 func (a *Agent) postDrain(q *question) (any, error) {
@@ -42,7 +43,7 @@ func (a *Agent) postDrain(q *question) (any, error) {
 		return nil, err
 	}
 	if d.GraceMS < 0 || d.GraceMS > maxGraceMS {
-		return nil, invalidf("grace_ms %d: expected 0 to %d", d.GraceMS, int64(maxGraceMS))
+		return nil, invalidf("grace_ms %d: expected 0 to %d", d.GraceMS, maxGraceMS)
 	}
 	return a.changeDevice(q, func(b *lease.Book, atMS int64, uuid string) ([]lease.Event, error) {
 		return b.Drain(atMS, q.who.user, uuid, atMS+d.GraceMS)

@@ -25,7 +25,6 @@ type key struct {
 const (
 	minInterval = 100 * time.Millisecond // a reading takes some 20 ms a GPU of the driver's time
 	maxInterval = 10 * time.Second
-	maxSpan     = 10 * 365 * day
 	maxBytes    = 1 << 44 // of one device
 	maxTotal    = maxBytes << 10
 	maxPriority = 1000
@@ -127,7 +126,7 @@ func limitKeys(p *party, l *lease.Limit) []key {
 	return append(p.keys(),
 		key{"memory", size(&l.MemoryBytes, units.MiB, maxBytes)},
 		key{"gpus", count(&l.Devices, 1, 1024)},
-		key{"ttl", spanMS(&l.TTLMS, time.Second, maxSpan)},
+		key{"ttl", spanMS(&l.TTLMS, time.Second, lease.LongestTTL)},
 		key{"priority", count(&l.Priority, -maxPriority, maxPriority)},
 		key{"waiting", count(&l.Waiting, 1, maxCount)},
 		key{"leases", count(&l.Leases, 1, maxCount)})

@@ -1,6 +1,7 @@
 package units
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -187,7 +188,7 @@ func TestParseDuration(t *testing.T) {
 	for in, want := range map[string]time.Duration{
 		"12.5s": 12500 * time.Millisecond, "850 µs": 850 * time.Microsecond, "3 min 04 s": 184 * time.Second,
 		"1h30m": 90 * time.Minute, "5ms": 5 * time.Millisecond, "0": 0,
-		"30d": 720 * time.Hour, "1 d 12 h": 36 * time.Hour, "0d": 0,
+		"30d": 720 * time.Hour, "1 d 12 h": 36 * time.Hour, "0d": 0, "106751d": LongestDuration,
 	} {
 		if got, err := ParseDuration(in); err != nil || got != want {
 			t.Errorf("ParseDuration(%q) = %v, %v; want %v", in, got, err, want)
@@ -196,6 +197,20 @@ func TestParseDuration(t *testing.T) {
 	for _, in := range []string{"", "12", "12.5 seconds", "-1s", "s", strings.Repeat("9", 100) + "s", "d", "-1d", "1d-1h", "1.5d", "1d1d", "65535d2562047h"} {
 		if got, err := ParseDuration(in); err == nil {
 			t.Errorf("ParseDuration(%q) = %v, want an error", in, got)
+		}
+	}
+}
+
+// TestParseDurationTooLong: a span that is one, and too long, is told from what is none.
+func TestParseDurationTooLong(t *testing.T) {
+	for _, in := range []string{"999999d", "106752d", "106751d23h48m", strings.Repeat("9", 100) + "d", "9999999h", "1d9999999h", strings.Repeat("9", 100) + "s", "1.5h9999999999 min"} {
+		if _, err := ParseDuration(in); !errors.Is(err, ErrTooLong) || !strings.HasSuffix(err.Error(), "too long: a span of time has at most 106751d") {
+			t.Errorf("ParseDuration(%q): %v", in, err)
+		}
+	}
+	for _, in := range []string{"-9999999h", "999999dx", "999999d-1h", "99999999x", "x999999d"} {
+		if _, err := ParseDuration(in); err == nil || errors.Is(err, ErrTooLong) {
+			t.Errorf("ParseDuration(%q): %v", in, err)
 		}
 	}
 }
