@@ -215,15 +215,18 @@ func childLease(l *client.Lease) *child.Lease {
 
 // runLeased runs a program, with all that it starts, under a lease, and gives the lease back
 // when the last of them is gone. Where that cannot be seen, the agent does: a lease is over
-// when no process of it is left.
+// when no process of it is left. So it does where a signal gives up the waiting, which may be
+// the agent's, to a lease that it ends.
 func (a *App) runLeased(agent *client.Client, l *client.Lease, c child.Command, signals <-chan os.Signal) (int, error) {
 	code, all, err := child.RunTree(c, signals, func() {
 		a.Warn("the command has ended, and processes that it started go on: lease %d is held until they are gone", l.ID)
 	})
-	if !all && err == nil {
-		return code, nil
+	var over client.Lease
+	if all || err != nil {
+		over = a.giveBack(agent, l)
+	} else {
+		over = becameOf(agent, l)
 	}
-	over := a.giveBack(agent, l)
 	switch {
 	case over.Cause == "stopped", over.Cause == "expired", over.Cause == "drained": // by the agent, which ended the program too
 		a.Warn("lease %d was ended by the agent: %s", l.ID, term.Clean(causeText(&over)))
@@ -231,6 +234,18 @@ func (a *App) runLeased(agent *client.Client, l *client.Lease, c child.Command, 
 		a.Warn("lease %d was ended before the command: %s", l.ID, term.Clean(causeText(&over)))
 	}
 	return code, err
+}
+
+// becameOf asks what became of a lease; nothing where the agent does not answer, or has another
+// lease of that number by now.
+func becameOf(agent *client.Client, own *client.Lease) client.Lease {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	l, err := agent.Lease(ctx, own.ID)
+	if err != nil || l.Key != own.Key {
+		return client.Lease{}
+	}
+	return l
 }
 
 // keepQuiet keeps a write whose reader is gone from ending this process before it has passed
