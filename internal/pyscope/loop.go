@@ -1,0 +1,185 @@
+package pyscope
+
+import (
+	"strconv"
+
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
+
+// Loop is a for, a while or a comprehension.
+type Loop struct {
+	Node     syntax.Node
+	Outer    *Loop // around it in the same function
+	Function *Function
+
+	m *Module
+}
+
+// Loop returns the innermost loop that runs a node again and again, in the same function. What
+// a for iterates over is outside of it.
+func (m *Module) Loop(n syntax.Node) *Loop {
+	child := n
+	for p := range n.Ancestors() {
+		if l := m.loopAt[p.Index()]; l != nil && l.repeats(child) {
+			return l
+		}
+		if s := m.scopeAt[p.Index()]; s != nil && s.Kind != ComprehensionScope && insideScope(s, child) {
+			return nil
+		}
+		child = p
+	}
+	return nil
+}
+
+// repeats reports whether a direct child of the loop's node runs in each iteration.
+func (l *Loop) repeats(child syntax.Node) bool {
+	switch child.FieldName() {
+	case "alternative":
+		return false
+	case "right":
+		return false
+	}
+	if child.Is("for_in_clause") { // the first iterable, and targets; near enough
+		return false
+	}
+	return true
+}
+
+// Has reports whether a node runs in each iteration of the loop, or of one within it.
+func (l *Loop) Has(n syntax.Node) bool {
+	for k := l.m.Loop(n); k != nil; k = k.Outer {
+		if k == l {
+			return true
+		}
+	}
+	return false
+}
+
+// Over returns what a for iterates over; none for a while.
+func (l *Loop) Over() syntax.Node {
+	if l.Node.Is("for_statement") {
+		return l.Node.Field("right")
+	}
+	for c := range l.Node.Children() {
+		if c.Is("for_in_clause") {
+			return c.Field("right")
+		}
+	}
+	return syntax.Node{}
+}
+
+// small is how many iterations do no harm: as many layers, phases or folds as people write out.
+const small = 16
+
+// Small reports whether the loop is sure to end after a few iterations: over a literal, or a
+// range of at most 16.
+func (l *Loop) Small() bool { return l.m.smallIterable(l.Over(), 0) }
+
+func (m *Module) smallIterable(n syntax.Node, depth int) bool {
+	if depth > 4 {
+		return false
+	}
+	switch n.Kind() {
+	case "list", "tuple", "set", "dictionary", "expression_list":
+		return !hasSplat(elements(n))
+	case "call":
+		return m.smallCall(m.Call(n), depth)
+	case "identifier":
+		if p := m.Place(n); p != nil && len(p.Stores()) == 1 && len(p.Mutations()) == 0 {
+			r := p.Stores()[0]
+			return r.How == ByAssign && r.Part < 0 && m.smallIterable(r.Value, depth+1)
+		}
+	}
+	return false
+}
+
+func (m *Module) smallCall(c *Call, depth int) bool {
+	args := c.Args()
+	if len(args) == 0 {
+		return c.Method == "items" && m.smallIterable(c.Object, depth+1)
+	}
+	switch c.Name {
+	case "range":
+		n, ok := m.Int(args[min(1, len(args)-1)])
+		return ok && n <= small
+	case "enumerate", "reversed", "sorted", "list", "tuple", "zip", "tqdm.tqdm":
+		for _, a := range args {
+			if m.smallIterable(a, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Int returns the integer that an expression is: written out, or a name that is only ever
+// assigned one.
+func (m *Module) Int(n syntax.Node) (int, bool) {
+	if p := m.Place(n); p != nil && n.Is("identifier") {
+		stores := p.Stores()
+		if len(stores) != 1 || stores[0].Kind != Store || stores[0].How != ByAssign || stores[0].Part >= 0 {
+			return 0, false
+		}
+		n = stores[0].Value
+	}
+	if !n.Is("integer") {
+		return 0, false
+	}
+	v, err := strconv.Atoi(n.Text())
+	return v, err == nil
+}
+
+// Where tells where a place starts anew, as seen from something that happens to it in a loop.
+type Where uint8
+
+// Places of a new start.
+const (
+	Never     Where = iota // nowhere in the module
+	Elsewhere              // in another function, or where the order is not known
+	Before                 // before all loops: it grows as long as they run
+	Outer                  // in a loop around it: it grows for one run of the inner loop
+	Each                   // in each iteration
+)
+
+// Reset returns the nearest new start of a place as seen from a node: a store of something else, a
+// delete, a clear(); the strongest Where that there is, and the reference.
+func (m *Module) Reset(p *Place, n syntax.Node) (Where, *Ref) {
+	best, found := Never, (*Ref)(nil)
+	for _, r := range p.Refs {
+		if r.Kind != Store && r.Kind != Delete && r.Kind != Shrink || r.How == ByDef || m.mentions(r.Value, p) || r.Node == n {
+			continue
+		}
+		if w := m.where(r, n); w > best {
+			best, found = w, r
+		}
+	}
+	return best, found
+}
+
+func (m *Module) where(r *Ref, n syntax.Node) Where {
+	if r.Scope.Code() != m.Scope(n).Code() {
+		return Elsewhere
+	}
+	inner := m.Loop(n)
+	for l := m.Loop(r.Node); l != nil; l = l.Outer {
+		for k := inner; k != nil; k = k.Outer {
+			if k == l {
+				return map[bool]Where{true: Each, false: Outer}[k == inner]
+			}
+		}
+	}
+	return Before
+}
+
+// mentions reports whether an expression uses a place.
+func (m *Module) mentions(n syntax.Node, p *Place) bool {
+	if !n.Ok() {
+		return false
+	}
+	for c := range n.Descendants() {
+		if r := m.Ref(c); r != nil && r.Place == p {
+			return true
+		}
+	}
+	return false
+}
