@@ -1,0 +1,13 @@
+# after: tensordict#454
+import torch
+
+
+class Norms:
+    _cache = {}
+
+    def __call__(self, x):
+        if id(x) in Norms._cache:
+            return Norms._cache[id(x)]
+        out = x.float().norm(dim=-1)
+        Norms._cache[id(x)] = out  # want: leak/unbounded-cache
+        return out
