@@ -19,6 +19,28 @@ func (t *turn) schedule() {
 	}
 }
 
+// Wanted tells whether a request that waits would start on a device if no more than so much
+// foreign memory were there. It asks a copy, by the rules of a real decision: quotas, the order of
+// the queue and reserves count.
+func (b *Book) Wanted(atMS int64, uuid string, foreignBytes int64) bool {
+	if len(b.queue) == 0 || b.device(uuid) == nil {
+		return false
+	}
+	without, err := Restore(b.Snapshot())
+	if err != nil { // a book that has been checked can be restored
+		return false
+	}
+	t := without.turn(atMS, Agent)
+	t.schedule() // what starts anyway
+	anyway := len(t.events)
+	without.device(uuid).foreign = roundUp(max(foreignBytes, 0))
+	t.schedule()
+	return slices.ContainsFunc(t.events[anyway:], func(e Event) bool {
+		p, ok := e.Body.(*Placed)
+		return ok && slices.ContainsFunc(p.Shares, func(s Share) bool { return s.Device == uuid })
+	})
+}
+
 func (b *Book) grant(l *Lease, shares []Share, atMS int64) *Placed {
 	// Not less than the time, so that a book that was begun anew does not use the epochs of the one that
 	// was lost: programs that were started under its leases may still run.

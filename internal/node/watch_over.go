@@ -41,10 +41,12 @@ func (l *loop) judge(r *round) (stop []overUse) {
 		switch {
 		case action == settings.Stop:
 			stop = append(stop, over...)
-		case action == settings.Tolerate && len(over) > 0 && !r.room(p):
-			l.Log.Warn("a device has no room left for what a lease uses above its share", "lease", over[0].lease, "device", p.UUID)
-			l.Counters.OverUse(string(settings.Stop))
-			stop = append(stop, over[0])
+		case action == settings.Tolerate && len(over) > 0:
+			if why := l.intolerable(r, p, over); why != "" {
+				l.Log.Warn(why, "lease", over[0].lease, "device", p.UUID)
+				l.Counters.OverUse(string(settings.Stop))
+				stop = append(stop, over[0])
+			}
 		}
 	}
 	for o := range l.over {
@@ -77,6 +79,24 @@ func (r *round) over(p *place) []overUse {
 		return cmp.Or(cmp.Compare(excess(b), excess(a)), cmp.Compare(a.lease, b.lease))
 	})
 	return over
+}
+
+// intolerable says why use above leases cannot be tolerated on a place any longer: those who have
+// not used their shares yet would not find them, or somebody waits who could start there without it.
+func (l *loop) intolerable(r *round, p *place, over []overUse) (why string) {
+	if !r.room(p) {
+		return "a device has no room left for what a lease uses above its share"
+	}
+	foreign := r.foreign[p.UUID]
+	for _, o := range over {
+		foreign -= r.use[p.UUID].leases[o.lease] - r.shares[p.UUID][o.lease]
+	}
+	l.Ledger.View(func(b *lease.Book) {
+		if b.Wanted(r.atMS, p.UUID, foreign) {
+			why = "a request waits for what a lease uses above its share"
+		}
+	})
+	return why
 }
 
 // room tells whether what is free on a place covers what its leases have not used yet.

@@ -151,6 +151,49 @@ func TestOver(t *testing.T) {
 	}
 }
 
+// TestTolerateTheQueue: use above a lease is tolerated while nobody waits who could start without
+// it, and no longer.
+func TestTolerateTheQueue(t *testing.T) {
+	for name, tt := range map[string]struct {
+		waits   lease.Request
+		stopped bool
+	}{
+		"it would fit":                    {lease.Request{MemoryBytes: 10 * gib, Device: gpuA}, true},
+		"it fits elsewhere":               {lease.Request{MemoryBytes: 10 * gib}, false},
+		"it would not fit without it":     {lease.Request{MemoryBytes: 30 * gib, Device: gpuA}, false},
+		"its quota holds it back":         {lease.Request{MemoryBytes: 10 * gib, Device: gpuA, Project: "full"}, false},
+		"it would fit, with another GPU":  {lease.Request{MemoryBytes: 10 * gib, Devices: 2}, true},
+		"it waits for the whole of a GPU": {lease.Request{Exclusive: true, Device: gpuA}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(s *settings.Settings) {
+				s.Watch.Over = settings.Tolerate
+				s.Policy.Quotas = []lease.Quota{{Scope: lease.Project, Name: "full", PeakBytes: 12 * gib}}
+			})
+			greedy, other, waits, full := r.user(), r.user(), r.user(), r.user()
+			r.round()
+			id := r.held(greedy, gpuA, 20*gib)
+			r.held(other, gpuA, 40*gib)
+			r.ask(lease.Request{MemoryBytes: 4 * gib, Device: gpuB, Project: "full", HolderPID: full.PID, HolderStart: full.Start})
+			r.put(greedy, gpuA, 39*gib)
+			r.rounds(3)
+			r.wantState(id, lease.Granted, "")
+			tt.waits.HolderPID, tt.waits.HolderStart = waits.PID, waits.Start
+			late := r.ask(tt.waits)
+			r.rounds(3)
+			if r.Lives(greedy) == tt.stopped {
+				t.Fatalf("the greedy one lives: %v", r.Lives(greedy))
+			}
+			if !tt.stopped {
+				return
+			}
+			r.off(greedy)
+			r.rounds(40) // for as long as peaks count
+			r.wantState(late, lease.Granted, "")
+		})
+	}
+}
+
 func (r *rig) release(id lease.ID, actor string, cause lease.Cause) {
 	r.t.Helper()
 	if _, err := r.decide(r.t.Context(), func(b *lease.Book, atMS int64) ([]lease.Event, error) {

@@ -53,7 +53,7 @@ type Action string
 const (
 	Warn     Action = "warn"     // say so, in the log and in metrics
 	Stop     Action = "stop"     // end the processes
-	Tolerate Action = "tolerate" // nothing while the device has room; then stop
+	Tolerate Action = "tolerate" // nothing while the device has room and nobody waits for it; then stop
 )
 
 // Reserve keeps a minimum for a queue: on one device, on those of a model, or on each.
