@@ -86,7 +86,7 @@ func (a *scriptAgent) start(ts *testscript.TestScript, args []string) {
 	ts.Check(err)
 	defer log.Close()
 	words := append([]string{"agent", "--state", filepath.Join(a.dir, "state"), "--metrics", ""}, args...)
-	a.cmd = exec.Command("ullage", words...)
+	a.cmd = exec.Command(checked, words...)
 	a.cmd.Dir, a.cmd.Stderr = ts.MkAbs("."), log
 	a.cmd.Env = append(os.Environ(), "ULLAGE_SOCKET="+ts.Getenv("ULLAGE_SOCKET"), "NOTIFY_SOCKET="+address)
 	ts.Check(a.cmd.Start())
