@@ -107,7 +107,7 @@ func (r *agentRun) build(context.Context) error {
 		Clock:     holder.NewClock(r.app.GPUs.Clock),
 		Processes: r.processes,
 		PeerOf:    node.PeerOf,
-		Names:     node.SystemNames(),
+		Names:     node.SystemNames(r.app.GPUs.Clock),
 		Counters:  counters,
 		Metrics: func(source metrics.Source) http.Handler {
 			return metrics.New(source, counters, metrics.Options{Version: r.app.versionInfo().Version, Now: r.app.Now}).Handler()

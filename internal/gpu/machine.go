@@ -40,7 +40,7 @@ func ThisMachine() Machine {
 		Root:  os.DirFS("/"),
 		Open:  func(path string) (io.ReadCloser, error) { return os.Open(path) },
 		Run:   runProgram,
-		User:  remember(userName),
+		User:  remember(systemClock{}, userName),
 		UID:   os.Geteuid(),
 		NVML:  openNVML,
 		Clock: systemClock{},
@@ -91,20 +91,27 @@ func userName(uid int) string {
 	return u.Username
 }
 
-// remember asks for each name once: where users come from a directory server, asking takes
-// as long as its network.
-func remember(ask func(uid int) string) func(uid int) string {
+// NamesAge is for how long a user's name is taken as it was: numbers are given to others seldom,
+// and where users come from a directory server, asking takes as long as its network.
+const NamesAge = 10 * time.Minute
+
+// remember asks for each name once in NamesAge.
+func remember(clock Clock, ask func(uid int) string) func(uid int) string {
+	type known struct {
+		name  string
+		asked time.Time
+	}
 	var mu sync.Mutex
-	known := map[int]string{}
+	names := map[int]known{}
 	return func(uid int) string {
 		mu.Lock()
 		defer mu.Unlock()
-		name, ok := known[uid]
-		if !ok {
-			name = ask(uid)
-			known[uid] = name
+		have, ok := names[uid]
+		if now := clock.Now(); !ok || now.Sub(have.asked) >= NamesAge {
+			have = known{ask(uid), now}
+			names[uid] = have
 		}
-		return name
+		return have.name
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,10 +42,14 @@ func TestRunProgram(t *testing.T) {
 	}
 }
 
-// TestRemember: a name is asked for once, also one that does not exist.
+// TestRemember: a name is asked for once in a while, also one that does not exist.
 func TestRemember(t *testing.T) {
-	asked := 0
-	names := remember(func(uid int) string { asked++; return users(uid) })
+	asked, called := 0, "alice"
+	clock := &setClock{at: time.Unix(0, 0)}
+	names := remember(clock, func(uid int) string {
+		asked++
+		return map[int]string{1001: called}[uid]
+	})
 	for range 3 {
 		if names(1001) != "alice" || names(7) != "" {
 			t.Errorf("got %q and %q", names(1001), names(7))
@@ -53,7 +58,24 @@ func TestRemember(t *testing.T) {
 	if asked != 2 {
 		t.Errorf("asked %d times for 2 names", asked)
 	}
+	called = "bob" // the number was given to another
+	clock.at = clock.at.Add(NamesAge - 1)
+	if got := names(1001); got != "alice" {
+		t.Errorf("got %q before it is asked again", got)
+	}
+	clock.at = clock.at.Add(1)
+	if got := names(1001); got != "bob" || asked != 3 {
+		t.Errorf("got %q, asked %d times", got, asked)
+	}
 }
+
+// setClock tells the time that it was set to.
+type setClock struct {
+	systemClock
+	at time.Time
+}
+
+func (c *setClock) Now() time.Time { return c.at }
 
 // TestRunProgramCancel: a program that goes on is ended when the reading is called off.
 func TestRunProgramCancel(t *testing.T) {

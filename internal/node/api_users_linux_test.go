@@ -30,7 +30,7 @@ func TestRealUsers(t *testing.T) {
 		return
 	}
 	w := newWorld(t, func(o *Options) {
-		o.PeerOf, o.Names, o.UID = PeerOf, SystemNames(), -1
+		o.PeerOf, o.Names, o.UID = PeerOf, SystemNames(o.Clock), -1
 	})
 	for _, dir := range []string{w.dir, filepath.Dir(w.dir)} {
 		if err := os.Chmod(dir, 0o755); err != nil {

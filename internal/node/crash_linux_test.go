@@ -88,7 +88,7 @@ func crashing(dir string) error {
 	s.Metrics, s.Socket = "", filepath.Join(dir, "agent.sock")
 	a, err := New(Options{
 		Boot: boot, UID: os.Getuid(), Settings: s, Ledger: l, Probe: &mortalProbe{probe, die}, Clock: holder.NewClock(machine.Clock),
-		Processes: &mortalProcesses{processes, die}, PeerOf: PeerOf, Names: SystemNames(), Counters: metrics.NewCounters(time.Now, 0),
+		Processes: &mortalProcesses{processes, die}, PeerOf: PeerOf, Names: SystemNames(machine.Clock), Counters: metrics.NewCounters(time.Now, 0),
 		Log: slog.New(&mortalLog{slog.NewJSONHandler(os.Stderr, nil), die}),
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/holder"
@@ -46,55 +47,90 @@ type Names interface {
 	Group(gid int) (string, error)
 }
 
-// SystemNames asks the system, for each name once: where users come from a directory server,
-// asking takes as long as its network, and a server that is away must not make a user another
-// one.
-func SystemNames() Names { return &systemNames{users: map[int]string{}, groups: map[int]string{}} }
-
-type systemNames struct {
-	mu            sync.Mutex
-	users, groups map[int]string
-}
-
-func (n *systemNames) User(uid int) (string, error) {
-	return n.name(n.users, uid, func(id string) (string, error) {
-		u, err := user.LookupId(id)
-		if err != nil {
-			return "", err
-		}
-		return u.Username, nil
-	})
-}
-
-func (n *systemNames) Group(gid int) (string, error) {
-	return n.name(n.groups, gid, func(id string) (string, error) {
-		g, err := user.LookupGroupId(id)
-		if err != nil {
-			return "", err
-		}
-		return g.Name, nil
-	})
-}
-
-func (n *systemNames) name(known map[int]string, id int, ask func(string) (string, error)) (string, error) {
-	n.mu.Lock()
-	name, ok := known[id]
-	n.mu.Unlock()
-	if ok {
-		return name, nil
+// SystemNames asks the system, for each name once in gpu.NamesAge: where users come from a directory
+// server, asking takes as long as its network. One that is away, or knows a user no more, must not
+// make that user another one: what it said last holds until it says another name.
+func SystemNames(clock gpu.Clock) Names {
+	return &systemNames{
+		users:  names{clock: clock, ask: userName, known: map[int]known{}},
+		groups: names{clock: clock, ask: groupName, known: map[int]known{}},
 	}
-	number := strconv.Itoa(id)
-	name, err := ask(number)
-	var noUser user.UnknownUserIdError
-	var noGroup user.UnknownGroupIdError
+}
+
+type systemNames struct{ users, groups names }
+
+func (n *systemNames) User(uid int) (string, error)  { return n.users.of(uid) }
+func (n *systemNames) Group(gid int) (string, error) { return n.groups.of(gid) }
+
+// userName asks for a user's name; errUnnamed is that there is none.
+func userName(id string) (string, error) {
+	u, err := user.LookupId(id)
+	var none user.UnknownUserIdError
 	switch {
-	case errors.As(err, &noUser), errors.As(err, &noGroup):
-		return number, nil // not kept: it may get a name
+	case errors.As(err, &none):
+		return "", errUnnamed
 	case err != nil:
-		return "", fmt.Errorf("the name of %s: %w", number, err)
+		return "", err
 	}
+	return u.Username, nil
+}
+
+func groupName(id string) (string, error) {
+	g, err := user.LookupGroupId(id)
+	var none user.UnknownGroupIdError
+	switch {
+	case errors.As(err, &none):
+		return "", errUnnamed
+	case err != nil:
+		return "", err
+	}
+	return g.Name, nil
+}
+
+var errUnnamed = errors.New("there is no name")
+
+// names are those of users, or of groups. Its methods may be called from several goroutines.
+type names struct {
+	clock gpu.Clock
+	ask   func(id string) (string, error)
+
+	mu    sync.Mutex
+	known map[int]known
+}
+
+// known is a name, and when it was asked for last.
+type known struct {
+	name  string
+	asked time.Time
+}
+
+// of returns a name, the number as text where there is none. Names that are too old are asked for
+// again, by the first who wants one; the others go on with the old one meanwhile.
+func (n *names) of(id int) (string, error) {
+	now := n.clock.Now()
 	n.mu.Lock()
-	known[id] = name
+	have, ok := n.known[id]
+	if ok && now.Sub(have.asked) < gpu.NamesAge {
+		n.mu.Unlock()
+		return have.name, nil
+	}
+	if ok {
+		n.known[id] = known{have.name, now}
+	}
 	n.mu.Unlock()
-	return name, nil
+
+	number := strconv.Itoa(id)
+	name, err := n.ask(number)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case err == nil:
+		n.known[id] = known{name, now}
+		return name, nil
+	case ok:
+		return have.name, nil
+	case errors.Is(err, errUnnamed):
+		return number, nil // not kept: it may get a name at any time
+	}
+	return "", fmt.Errorf("the name of %s: %w", number, err)
 }
