@@ -3,8 +3,11 @@ package places
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/internal/rules"
 )
 
@@ -14,10 +17,22 @@ func Check(kind Kind, name string, text []byte) []rules.Mistake {
 	if len(text) > MaxBytes || !concerns(text) {
 		return nil
 	}
-	f := &file{name: name, text: string(text)}
+	f := &file{text: string(text), release: releaseIn(string(text))}
 	switch kind {
+	case Shell:
+		f.shell()
+	case Batch:
+		f.batch()
+	case Dockerfile:
+		f.dockerfile()
 	case Dotenv:
 		f.dotenv()
+	case YAML:
+		f.config(readYAML(f.text))
+	case JSON:
+		f.config(readJSON(f.text))
+	case TOML:
+		f.config(readTOML(name, f.text))
 	}
 	slices.SortStableFunc(f.found, func(a, b rules.Mistake) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.Severity, a.Severity))
@@ -36,9 +51,9 @@ func concerns(text []byte) bool {
 
 // file is one file that is looked at.
 type file struct {
-	name  string
-	text  string
-	found []rules.Mistake
+	text    string
+	release *allocator.Version // of PyTorch that the file names, or nil
+	found   []rules.Mistake
 }
 
 // setting is a variable of the environment that a file sets.
@@ -62,9 +77,46 @@ func (f *file) variable(s *setting) {
 	if s.unknown {
 		return
 	}
-	for _, fault := range Variable(s.name, s.value) {
+	faults := Variable(s.name, s.value)
+	if IsAllocator(s.name) {
+		faults = append(confAt(s.value, f.release), f.nameByRelease(s)...)
+	}
+	for _, fault := range faults {
 		f.found = append(f.found, fault.mistake(s.place(&fault)))
 	}
+}
+
+// nameByRelease finds the new name where the release in use does not heed it.
+func (f *file) nameByRelease(s *setting) (found faults) {
+	if f.release == nil || s.name != "PYTORCH_ALLOC_CONF" {
+		return nil
+	}
+	switch old := !f.release.AtLeast(2, 9); {
+	case old:
+		found.add("conf/ignored-variable", rules.Warning, rules.High, "PyTorch %v does not read PYTORCH_ALLOC_CONF: it is known from 2.9 on", f.release).
+			because("this file names PyTorch %v", f.release).do("write PYTORCH_CUDA_ALLOC_CONF")
+	case !f.release.AtLeast(2, 10) && strings.Contains(s.value, "expandable_segments:True"):
+		found.add("conf/expandable-off", rules.Warning, rules.High, "PyTorch 2.9 passes over expandable_segments in PYTORCH_ALLOC_CONF").
+			because("this file names PyTorch %v; see pytorch#183387", f.release).do("write PYTORCH_CUDA_ALLOC_CONF")
+	}
+	return found
+}
+
+// pinned are the ways in which a file names the release of PyTorch that it is for.
+var pinned = regexp.MustCompile(`(?:\btorch==|\bpytorch==|\bpytorch/pytorch:)(2\.[0-9]+)\b`)
+
+// releaseIn returns the release of PyTorch that a file names, or nil where it names none
+// that is known, or several.
+func releaseIn(text string) *allocator.Version {
+	var release *allocator.Version
+	for _, m := range pinned.FindAllStringSubmatch(text, -1) {
+		v, err := allocator.ParseVersion(m[1])
+		if err != nil || release != nil && *release != v || v.AtLeast(allocator.Newest.Major, allocator.Newest.Minor+1) {
+			return nil
+		}
+		release = &v
+	}
+	return release
 }
 
 // report adds a mistake that is no fault of a value.

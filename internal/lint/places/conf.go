@@ -14,11 +14,14 @@ import (
 // Conf judges a settings string of PyTorch's allocator as every known release reads it.
 // Where releases differ, the fault says which. A value that is only made when the program
 // runs, as "max_split_size_mb:$SIZE", has none.
-func Conf(value string) []Fault {
+func Conf(value string) []Fault { return confAt(value, nil) }
+
+// confAt judges a settings string for a release, or where that is nil for all.
+func confAt(value string, release *allocator.Version) []Fault {
 	if len(value) > conf.Longest || isTemplate(value) {
 		return nil
 	}
-	c := confCheck{}
+	c := confCheck{release: release}
 	inner, shift := c.quotes(value)
 	c.options = conf.Split(inner)
 	c.releases = conf.ByRelease(inner)
@@ -45,6 +48,7 @@ func isTemplate(value string) bool {
 
 // confCheck judges one settings string.
 type confCheck struct {
+	release  *allocator.Version // that reads the string; nil where it is not known
 	options  []conf.Option
 	releases []conf.Reading         // the string as each release reads it
 	accepted []conf.Reading         // those that take it
@@ -111,15 +115,30 @@ func (c *confCheck) optionSpelling(o *conf.Option) {
 	case len(refused) == 0:
 	case len(accepted) == 0:
 		c.refusedOption(o, last)
+	case c.release != nil:
+		if slices.Contains(refused, *c.release) {
+			c.refusedHere(o, releases[c.release.Minor].Refused, accepted)
+		}
 	case last.Version == allocator.Newest:
 		c.found.add("conf/bad-value", rules.Warning, rules.High, "PyTorch %s refuses %s:%s", versions(refused), o.Key, o.Value).
 			because("PyTorch %v says: %s", last.Version, last.Reason).because("PyTorch %s takes it", versions(accepted)).
 			at(o.Start, o.End).do("write %s in a form that all releases take", o.Key)
-	default:
+	case accepted[0].AtLeast(recent.Major, recent.Minor):
 		c.found.add(ruleOf(last), rules.Info, rules.High, "%s:%s is for PyTorch %s; %s refuses the whole string", o.Key, o.Value, versions(accepted), versions(refused)).
 			because("PyTorch %v says: %s", last.Version, last.Reason).
 			at(o.Start, o.End).do("use it with PyTorch %v or newer only", accepted[0])
 	}
+}
+
+// recent is the first release of which it is worth saying that older ones lack an option.
+var recent = allocator.Version{Major: 2, Minor: 5}
+
+// refusedHere is an option that the release does not take which is in use.
+func (c *confCheck) refusedHere(o *conf.Option, refused *allocator.ConfigError, accepted []allocator.Version) {
+	c.found.add(ruleOf(refused), rules.Error, rules.High, "PyTorch %v refuses %s:%s; %s takes it", refused.Version, o.Key, o.Value, versions(accepted)).
+		because("PyTorch %v says: %s", refused.Version, refused.Reason).
+		because("PyTorch refuses the whole string, with an error when it first uses CUDA").
+		at(o.Start, o.End).do("remove %s, or use PyTorch %s", o.Key, versions(accepted))
 }
 
 // ruleOf is the rule that a refusal breaks.

@@ -5,13 +5,16 @@ import "strings"
 // dotenv reads NAME=value lines. Whether quotes around a value are taken off depends on
 // who reads the file (compose does, docker run --env-file does not), so they are here.
 func (f *file) dotenv() {
+	var all []setting
 	at := 0
 	for line := range strings.Lines(f.text) {
 		if s, ok := dotenvLine(line, at); ok {
+			all = append(all, s)
 			f.variable(&s)
 		}
 		at += len(line)
 	}
+	f.alone(all)
 }
 
 // dotenvLine reads a line that begins at an offset.

@@ -1,0 +1,60 @@
+package places
+
+import (
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/rules"
+)
+
+// batch judges a batch file of Windows, where set takes all behind the = for the value:
+// quotes and blanks too.
+func (f *file) batch() {
+	var all []setting
+	at := 0
+	for line := range strings.Lines(f.text) {
+		if s, ok := batchLine(line, at); ok {
+			all = append(all, s)
+			f.variable(&s)
+			f.notOnWindows(&s)
+		}
+		at += len(line)
+	}
+	f.alone(all)
+}
+
+// batchLine reads set NAME=value, or set "NAME=value".
+func batchLine(line string, at int) (s setting, ok bool) {
+	line = strings.TrimRight(line, "\r\n")
+	trimmed := strings.TrimLeft(line, " \t@")
+	if len(trimmed) < 4 || !strings.EqualFold(trimmed[:3], "set") || trimmed[3] != ' ' && trimmed[3] != '\t' {
+		return setting{}, false
+	}
+	rest := strings.TrimLeft(trimmed[4:], " \t")
+	start := at + len(line) - len(rest)
+	if strings.HasPrefix(rest, `"`) && strings.HasSuffix(strings.TrimRight(rest, " \t"), `"`) {
+		rest = strings.TrimRight(rest, " \t")
+		rest, start = rest[1:len(rest)-1], start+1
+	}
+	name, value, equals := strings.Cut(rest, "=")
+	if !equals || strings.HasPrefix(name, "/") {
+		return setting{}, false
+	}
+	return setting{
+		name: name, value: value, unknown: strings.Contains(value, "%") || strings.Contains(value, "!"),
+		at: span{start, start + len(rest)}, valueAt: span{start + len(name) + 1, start + len(rest)},
+	}, true
+}
+
+// notOnWindows: PyTorch for Windows has no expandable segments.
+func (f *file) notOnWindows(s *setting) {
+	i := strings.Index(s.value, "expandable_segments:True")
+	if !IsAllocator(s.name) || s.unknown || i < 0 {
+		return
+	}
+	f.report(s.at, (&Fault{
+		Rule: "conf/expandable-off", Severity: rules.Warning, Confidence: rules.Medium,
+		Message: "expandable_segments:True has no effect on Windows",
+	}).
+		because("PyTorch warns that expandable_segments is not supported on this platform, and goes on without").
+		do("remove expandable_segments; max_split_size_mb is what there is against fragmentation on Windows"))
+}
