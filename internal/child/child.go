@@ -82,7 +82,7 @@ const (
 
 // fill writes config.json last: where it is, all is.
 func (s *Session) fill() error {
-	if err := writeCompanion(s.site()); err != nil {
+	if err := writeCompanion(s.Site()); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, outFile), []byte(s.cfg.Out), 0o600); err != nil {
@@ -111,11 +111,12 @@ func (s *Session) Dir() string { return s.dir }
 // Run is the run's name.
 func (s *Session) Run() string { return s.cfg.Run }
 
-func (s *Session) site() string { return filepath.Join(s.dir, "site") }
+// Site is the folder that Python finds the companion in.
+func (s *Session) Site() string { return filepath.Join(s.dir, "site") }
 
 // Environ returns environ with what makes Python find the companion, first on its path.
 func (s *Session) Environ(environ []string) []string {
-	return WithEnv(FindFirst(environ, s.site()), Variable+"="+s.dir)
+	return WithEnv(FindFirst(environ, s.Site()), Variable+"="+s.dir)
 }
 
 // FindFirst returns environ with a folder in which Python looks for modules before all others.

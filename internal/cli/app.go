@@ -32,6 +32,7 @@ type App struct {
 	GPUs      gpu.Machine
 	Version   string // set when the program was linked; empty: from the build information
 
+	goos   string    // of a system that tests stand for; empty: this one's
 	stdin  io.Reader // Stdin as it was given, for a program that is started
 	color  term.ColorMode
 	quiet  bool

@@ -34,6 +34,7 @@ func TestJSONPage(t *testing.T) {
 		"snap":          snapJSON{},
 		"ledger check":  ledgerCheckJSON{},
 		"ledger export": ledger.Exported{},
+		"doctor":        report.DoctorJSON{},
 		"top":           topJSON{},
 		"The agent":     agentObjects{},
 		"lease list":    client.Leases{},

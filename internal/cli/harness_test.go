@@ -50,6 +50,7 @@ func (o *outside) app() *App {
 		Probe:   func(any) term.Terminal { return o.terminal },
 		GPUs:    gpu.NoMachine(stillClock{}),
 		Version: "v1.2.3",
+		goos:    "linux",
 	}
 }
 

@@ -20,6 +20,7 @@ func factories() []func(*App) *cobra.Command {
 		newRun,
 		newSnap,
 		newTop,
+		newDoctor,
 		newAgent,
 		newLease,
 		newUsage,

@@ -44,9 +44,9 @@ func short(id string, n int) string {
 // maxCgroupFile bounds what is read of /proc/PID/cgroup: version 1 has a dozen lines.
 const maxCgroupFile = 64 << 10
 
-// placeOf reads /proc/PID/cgroup. Each line is "hierarchy:controllers:path"; version 2 has
+// PlaceOf reads /proc/PID/cgroup. Each line is "hierarchy:controllers:path"; version 2 has
 // one line, version 1 one for each controller, of which not all need to say the same.
-func placeOf(cgroup string) Place {
+func PlaceOf(cgroup string) Place {
 	var p Place
 	for line := range strings.Lines(short(cgroup, maxCgroupFile)) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)

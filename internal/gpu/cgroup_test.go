@@ -93,9 +93,9 @@ var placeTests = []struct {
 func TestPlaceOf(t *testing.T) {
 	for _, tt := range placeTests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := placeOf(tt.cgroup)
+			got := PlaceOf(tt.cgroup)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("placeOf (-want +got):\n%s", diff)
+				t.Errorf("PlaceOf (-want +got):\n%s", diff)
 			}
 			if got.String() != tt.shown {
 				t.Errorf("shown as %q, want %q", got, tt.shown)
@@ -106,7 +106,7 @@ func TestPlaceOf(t *testing.T) {
 
 // checkPlace holds what is always true of a place.
 func checkPlace(t interface{ Errorf(string, ...any) }, cgroup string) {
-	p := placeOf(cgroup)
+	p := PlaceOf(cgroup)
 	for _, field := range []string{p.ContainerID, p.PodUID, p.SlurmJob, p.SlurmStep, p.Unit} {
 		if !strings.Contains(strings.ReplaceAll(cgroup, "_", "-"), strings.ReplaceAll(field, "_", "-")) {
 			t.Errorf("%q is not in %q", field, cgroup)
@@ -125,7 +125,7 @@ func TestPlaceOrder(t *testing.T) {
 		for i := range lines {
 			lines[i] = strings.TrimSuffix(lines[i], "\n")
 		}
-		if diff := cmp.Diff(tt.want, placeOf(strings.Join(lines, "\n"))); diff != "" {
+		if diff := cmp.Diff(tt.want, PlaceOf(strings.Join(lines, "\n"))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", lines, diff)
 		}
 	})

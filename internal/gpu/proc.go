@@ -118,7 +118,7 @@ func (p *procs) fill(to *Process) bool {
 		to.Command = commandLine(line)
 	}
 	if text, err := readSome(p.root, dir+"/cgroup"); err == nil {
-		to.Place = placeOf(string(text))
+		to.Place = PlaceOf(string(text))
 	}
 	to.StartTicks = p.start(to.PID)
 	return true

@@ -1,0 +1,136 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/gpu"
+	"github.com/ullage-dev/ullage/internal/units"
+)
+
+// modes judges the modes that a device is in, and what they cost.
+func modes(f *Facts) []Check {
+	if len(f.devices()) == 0 {
+		return nil
+	}
+	var checks []Check
+	for _, question := range []func(*Facts) []Check{sharedMemory, migMode, persistence, computeMode} {
+		checks = append(checks, question(f)...)
+	}
+	return checks
+}
+
+// sharedMemory says of devices that use the processor's memory what that changes.
+func sharedMemory(f *Facts) []Check {
+	const id = "gpu/shared-memory"
+	if some := f.those(unified); len(some) > 0 {
+		return []Check{found(id, Note, fmt.Sprintf("%s shares the processor's memory: %s for all programs together", f.gpus(some), memoryText(some[0].Memory)),
+			"What any program holds, the page cache apart, is not free for the GPU. The kernel may kill a program for want of memory before CUDA reports any. Copies to the host save nothing.",
+			"keep the desktop and other programs off it, and leave some GiB free: --limit of 'ullage run' keeps PyTorch to a part")}
+	}
+	if some := f.those(func(d *gpu.Device) bool { return f.health(d.UUID).Addressing == "ATS" }); len(some) > 0 {
+		return []Check{found(id, Note, f.gpus(some)+" addresses the processor's memory directly (ATS)",
+			"What the driver calls free depends on how the system counts pages of the GPU's memory, which it can use as its own.")}
+	}
+	if some := f.those(func(d *gpu.Device) bool { return d.Kind == gpu.KindVGPU }); len(some) > 0 {
+		return []Check{found(id, Note, f.gpus(some)+" is a share that a hypervisor hands out (vGPU)",
+			"The other guests' memory does not show; the total is the share's own.")}
+	}
+	return nil
+}
+
+func memoryText(m *gpu.Memory) string {
+	if m == nil {
+		return "an amount that is not told"
+	}
+	return units.FormatBytes(m.TotalBytes)
+}
+
+// migMode says what MIG leaves a program.
+func migMode(f *Facts) (checks []Check) {
+	const id = "gpu/mig"
+	for _, d := range f.devices() {
+		pending := f.health(d.UUID).MIGPending
+		switch {
+		case pending != "" && (pending == "on") != d.MIG:
+			checks = append(checks, found(id, Warning, fmt.Sprintf("MIG is to be %s on %s once it has been reset", pending, f.which(&d)),
+				"Until then the mode is the old one.", "end all programs on it, then: nvidia-smi --gpu-reset -i "+fmt.Sprint(d.Index)))
+		case d.MIG && len(d.Instances) == 0:
+			checks = append(checks, found(id, Problem, f.which(&d)+" is in MIG mode, and has no instances", "No program can use it.",
+				"make instances: nvidia-smi mig -i "+fmt.Sprint(d.Index)+" -cgi PROFILE -C ('nvidia-smi mig -lgip' lists profiles)", "or turn the mode off: nvidia-smi -mig 0"))
+		case d.MIG:
+			checks = append(checks, found(id, Note, fmt.Sprintf("%s is split into %s: %s", f.which(&d), count(len(d.Instances), "MIG instance"), instancesText(&d)),
+				"A process uses one instance and its memory alone. There is no NVLink and no CUDA IPC between instances, so that several cannot work on one model, and the driver tells no utilization.",
+				f.migAdvice(&d)...))
+		}
+	}
+	return checks
+}
+
+func instancesText(d *gpu.Device) string {
+	var parts []string
+	for _, in := range d.Instances {
+		name := in.Profile
+		if name == "" {
+			name = fmt.Sprintf("instance %d", in.GPUInstance)
+		}
+		parts = append(parts, fmt.Sprintf("%s with %s", name, memoryText(in.Memory)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// migAdvice tells how to choose an instance where nothing chooses one yet.
+func (f *Facts) migAdvice(d *gpu.Device) []string {
+	if uuids := instanceUUIDs(d); len(uuids) > 1 && !f.isSet(visibleVariable) {
+		return []string{fmt.Sprintf("choose one for each process, else all get the first: %s=%s", visibleVariable, uuids[0])}
+	}
+	return nil
+}
+
+func persistence(f *Facts) []Check {
+	const id = "gpu/persistence"
+	if f.isWSL() {
+		return nil
+	}
+	off := f.those(func(d *gpu.Device) bool { return d.Persistence == "off" })
+	if len(off) > 0 {
+		return []Check{found(id, Note, "persistence mode is off on "+f.gpus(off),
+			"Whenever no program uses a device the driver lets go of it: the next start takes a second or more, and limits of power and clocks are forgotten. It costs no memory to have it on.",
+			"run the service nvidia-persistenced; until the next boot: nvidia-smi -pm 1 as root")}
+	}
+	if on := f.those(func(d *gpu.Device) bool { return d.Persistence == "on" }); len(on) > 0 {
+		return []Check{ok(id, "persistence mode is on")}
+	}
+	return nil
+}
+
+func computeMode(f *Facts) (checks []Check) {
+	const id = "gpu/compute-mode"
+	seen := false
+	for _, d := range f.devices() {
+		seen = seen || d.ComputeMode != ""
+		switch d.ComputeMode {
+		case "prohibited":
+			checks = append(checks, found(id, Problem, f.which(&d)+" is in compute mode Prohibited", "No program can use CUDA on it.", "nvidia-smi -c DEFAULT, as root"))
+		case "exclusive_process", "exclusive_thread":
+			checks = append(checks, f.exclusive(id, &d))
+		}
+	}
+	if seen && len(checks) == 0 {
+		checks = append(checks, ok(id, "compute mode is Default: several processes may use a device"))
+	}
+	return checks
+}
+
+// exclusive is a device that one process has for itself; under MPS its server is that process.
+func (f *Facts) exclusive(id string, d *gpu.Device) Check {
+	c := found(id, Note, f.which(d)+" is in compute mode Exclusive Process: one process at a time",
+		"A second one ends with 'all CUDA-capable devices are busy or unavailable', be it a worker of the first.", "nvidia-smi -c DEFAULT, as root, where several are wanted")
+	for _, p := range f.Probe.Reading.Processes {
+		if p.DeviceUUID == d.UUID && !isMPS(p.Name) {
+			c.State = Problem
+			c.Seen += fmt.Sprintf(", and process %d has it", p.PID)
+		}
+	}
+	return c
+}

@@ -1,0 +1,282 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/gpu"
+)
+
+// Variables that choose devices.
+const (
+	visibleVariable = "CUDA_VISIBLE_DEVICES"
+	orderVariable   = "CUDA_DEVICE_ORDER"
+	grantedVariable = "NVIDIA_VISIBLE_DEVICES"
+	abilityVariable = "NVIDIA_DRIVER_CAPABILITIES"
+)
+
+// visible tells which devices a program gets.
+func visible(f *Facts) []Check {
+	checks := f.visibleDevices()
+	if c, ok := f.deviceOrder(); ok {
+		checks = append(checks, c)
+	}
+	return append(checks, f.granted()...)
+}
+
+// choice is what CUDA makes of a value of CUDA_VISIBLE_DEVICES.
+type choice struct {
+	shown   []string // what is visible, named as in the value, in its order
+	at      string   // the entry at which it stops; "" where it reads to the end
+	why     string   // why
+	none    bool     // meant to hide all
+	indices bool     // entries are numbers, not UUIDs
+	mig     int      // entries that name MIG instances
+}
+
+// chosen reads a value as CUDA does: devices by number or by UUID, of which a beginning that
+// fits one is enough. The first entry that fits none ends the list, and a device that is
+// named twice leaves nothing.
+func chosen(value string, devices []gpu.Device) choice {
+	c := choice{}
+	entries := strings.Split(value, ",")
+	first := strings.TrimSpace(entries[0])
+	byUUID := strings.HasPrefix(first, "GPU-") || strings.HasPrefix(first, "MIG-")
+	c.indices = !byUUID
+	if first == "" || slices.Contains([]string{"-1", "none", "NoDevFiles", "void"}, first) {
+		c.none = true
+		return c
+	}
+	taken := map[string]string{}
+	for _, entry := range entries {
+		entry = strings.TrimSpace(entry)
+		uuid, why := deviceByIndex(entry, devices)
+		if byUUID {
+			uuid, why = deviceByUUID(entry, devices)
+		}
+		if why != "" {
+			c.at, c.why = entry, why
+			return c
+		}
+		if _, twice := taken[uuid]; twice {
+			c.shown, c.at, c.why = nil, entry, "it names a device a second time, which hides all"
+			return c
+		}
+		taken[uuid] = entry
+		c.shown = append(c.shown, entry)
+		if strings.HasPrefix(uuid, "MIG-") {
+			c.mig++
+		}
+	}
+	return c
+}
+
+// deviceByIndex reads the number that an entry begins with, as C's strtoul does.
+func deviceByIndex(entry string, devices []gpu.Device) (uuid, why string) {
+	digits := entry[:len(entry)-len(strings.TrimLeft(entry, "0123456789"))]
+	n, err := strconv.Atoi(digits)
+	switch {
+	case entry == "":
+		return "", "it is empty"
+	case err != nil:
+		return "", "it is neither a number nor a UUID"
+	case n >= len(devices):
+		return "", fmt.Sprintf("there is no such device: they are numbered from 0 to %d", len(devices)-1)
+	}
+	return devices[n].UUID, ""
+}
+
+// deviceByUUID finds the one device whose UUID begins so.
+func deviceByUUID(entry string, devices []gpu.Device) (uuid, why string) {
+	if entry == "" {
+		return "", "it is empty"
+	}
+	if !strings.HasPrefix(entry, "GPU-") && !strings.HasPrefix(entry, "MIG-") {
+		return "", "the entries before it are UUIDs, and it is none"
+	}
+	if rest, old := strings.CutPrefix(entry, "MIG-GPU-"); old {
+		return oldMIG(rest, devices)
+	}
+	var fit []string
+	for _, d := range devices {
+		for _, id := range append([]string{d.UUID}, instanceUUIDs(&d)...) {
+			if strings.HasPrefix(id, entry) {
+				fit = append(fit, id)
+			}
+		}
+	}
+	switch len(fit) {
+	case 0:
+		return "", "no device has such a UUID"
+	case 1:
+		return fit[0], ""
+	}
+	return "", fmt.Sprintf("the UUIDs of %d devices begin so", len(fit))
+}
+
+// oldMIG reads the names that MIG instances had before driver 470: the GPU's UUID, and the
+// numbers of the GPU instance and the compute instance.
+func oldMIG(rest string, devices []gpu.Device) (uuid, why string) {
+	for _, d := range devices {
+		for _, in := range d.Instances {
+			if fmt.Sprintf("%s/%d/%d", strings.TrimPrefix(d.UUID, "GPU-"), in.GPUInstance, in.ComputeInstance) == rest {
+				return "MIG-GPU-" + rest, ""
+			}
+		}
+	}
+	return "", "no MIG instance has such a name"
+}
+
+func instanceUUIDs(d *gpu.Device) (all []string) {
+	for _, in := range d.Instances {
+		if in.UUID != "" {
+			all = append(all, in.UUID)
+		}
+	}
+	return all
+}
+
+const visibleID = "visible/devices"
+
+func (f *Facts) visibleDevices() []Check {
+	value, set := f.Env[visibleVariable]
+	devices := f.devices()
+	switch {
+	case !set:
+		if len(devices) == 0 {
+			return nil
+		}
+		return []Check{ok(visibleID, "%s is not set: programs see all devices", visibleVariable)}
+	case len(devices) == 0:
+		return []Check{unknown(visibleID, "%s=%s, and there are no devices to compare it with", visibleVariable, value)}
+	}
+	c := chosen(value, devices)
+	said := fmt.Sprintf("%s=%s", visibleVariable, value)
+	switch {
+	case c.none:
+		return []Check{found(visibleID, Problem, said+" hides all devices", "Set to nothing is not the same as not set: programs find no GPU.", "unset "+visibleVariable)}
+	case c.at != "" && len(c.shown) == 0:
+		return []Check{found(visibleID, Problem, said+" hides all devices", fmt.Sprintf("CUDA stops at %q: %s.", c.at, c.why), f.visibleAdvice())}
+	case c.at != "":
+		return []Check{found(visibleID, Problem, fmt.Sprintf("%s shows %s only", said, strings.Join(c.shown, ",")),
+			fmt.Sprintf("CUDA stops at %q: %s. What stands behind it is hidden too.", c.at, c.why), f.visibleAdvice())}
+	case c.mig > 1:
+		return []Check{found(visibleID, Warning, fmt.Sprintf("%s names %d MIG instances", said, c.mig),
+			"A process can use one of them; it gets the first.", "start a process for each instance, each with its own "+visibleVariable)}
+	}
+	return append([]Check{ok(visibleID, "%s shows %s, as cuda:0 and up", said, count(len(c.shown), "device"))}, f.visibleSurprise(len(c.shown))...)
+}
+
+// visibleSurprise tells where PyTorch sees another number of devices than the value should give.
+func (f *Facts) visibleSurprise(n int) []Check {
+	if !f.Probe.Here || !f.canCUDA() || len(f.Python.CUDA.Devices) == n {
+		return nil
+	}
+	return []Check{found(visibleID, Warning, fmt.Sprintf("PyTorch sees %s, where %s should show %d", count(len(f.Python.CUDA.Devices), "device"), visibleVariable, n),
+		"What PyTorch sees counts.", "")}
+}
+
+func (f *Facts) visibleAdvice() string {
+	var names []string
+	for _, d := range f.devices() {
+		if d.MIG {
+			names = append(names, instanceUUIDs(&d)...)
+		} else {
+			names = append(names, fmt.Sprint(d.Index))
+		}
+	}
+	if len(names) == 0 {
+		return "unset " + visibleVariable
+	}
+	return "name devices that there are: " + strings.Join(names, ", ")
+}
+
+// deviceOrder tells where the numbers of CUDA may not be those of nvidia-smi. CUDA puts the
+// fastest first unless told otherwise, which changes nothing where all are alike.
+func (f *Facts) deviceOrder() (Check, bool) {
+	const id = "visible/order"
+	order, set := f.Env[orderVariable]
+	devices := f.devices()
+	switch {
+	case set && order != "PCI_BUS_ID" && order != "FASTEST_FIRST":
+		return found(id, Warning, fmt.Sprintf("%s=%s is neither PCI_BUS_ID nor FASTEST_FIRST", orderVariable, order), "CUDA orders devices as if it were not set: the fastest first.",
+			"export "+orderVariable+"=PCI_BUS_ID"), true
+	case len(devices) < 2 || alike(devices):
+		return Check{}, false
+	case order == "PCI_BUS_ID":
+		return ok(id, "%s=PCI_BUS_ID: CUDA numbers devices as nvidia-smi does", orderVariable), true
+	}
+	if same, told := f.sameOrder(); told && same {
+		return ok(id, "CUDA numbers the devices as nvidia-smi does here, though of different models"), true
+	} else if told {
+		return found(id, Warning, "CUDA numbers the devices otherwise than nvidia-smi does",
+			"It puts the fastest first, nvidia-smi goes by PCI address. "+visibleVariable+"=0 and cuda:0 are CUDA's.", "export "+orderVariable+"=PCI_BUS_ID"), true
+	}
+	return found(id, Warning, "the devices are of different models, and CUDA may number them otherwise than nvidia-smi does",
+		"It puts the fastest first, nvidia-smi goes by PCI address. "+visibleVariable+"=0 and cuda:0 are CUDA's.", "export "+orderVariable+"=PCI_BUS_ID"), true
+}
+
+func alike(devices []gpu.Device) bool {
+	return !slices.ContainsFunc(devices, func(d gpu.Device) bool { return d.Name != devices[0].Name })
+}
+
+// sameOrder compares the order in which PyTorch sees all devices with the driver's, where
+// both tell UUIDs and none is hidden.
+func (f *Facts) sameOrder() (same, told bool) {
+	if !f.Probe.Here || !f.canCUDA() || len(f.Python.CUDA.Devices) != len(f.devices()) {
+		return false, false
+	}
+	for i, d := range f.Python.CUDA.Devices {
+		if d.UUID == "" {
+			return false, false
+		}
+		if "GPU-"+strings.TrimPrefix(d.UUID, "GPU-") != f.devices()[i].UUID {
+			return false, true
+		}
+	}
+	return true, true
+}
+
+// granted judges what a container was given.
+func (f *Facts) granted() (checks []Check) {
+	if f.container() == "" || !f.Probe.Here {
+		return nil
+	}
+	const id = "visible/container"
+	switch value, set := f.Env[grantedVariable]; {
+	case !set:
+	case value == "void" || value == "":
+		checks = append(checks, found(id, f.expected(), grantedVariable+"="+value+" gives this container no GPU", "The toolkit then starts it as one without.",
+			"start it with "+grantedVariable+"=all, or with the devices that it should have"))
+	case value == "none":
+		checks = append(checks, found(id, f.expected(), grantedVariable+"=none gives this container the driver's libraries, and no device", "",
+			"start it with "+grantedVariable+"=all, or with the devices that it should have"))
+	default:
+		checks = append(checks, ok(id, "%s=%s: what this container was started with; it hides nothing from programs within", grantedVariable, value))
+	}
+	if c, ok := f.abilities(); ok {
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+// abilities judges which of the driver's libraries a container was given.
+func (f *Facts) abilities() (Check, bool) {
+	value := f.env(abilityVariable)
+	has := func(name string) bool {
+		return slices.ContainsFunc(strings.Split(value, ","), func(v string) bool { return strings.TrimSpace(v) == name || strings.TrimSpace(v) == "all" })
+	}
+	const id = "visible/capabilities"
+	switch {
+	case value == "":
+		return Check{}, false
+	case !has("compute"):
+		return found(id, Problem, abilityVariable+"="+value+" leaves out compute", "The container has no libcuda.", "start it with "+abilityVariable+"=compute,utility"), true
+	case !has("utility"):
+		return found(id, Warning, abilityVariable+"="+value+" leaves out utility", "The container has neither NVML nor nvidia-smi: CUDA works, and nothing can tell what fills the GPU's memory.",
+			"start it with "+abilityVariable+"=compute,utility"), true
+	}
+	return Check{}, false
+}
