@@ -25,7 +25,7 @@ const (
 // temporary files. env reads the environment.
 func Bases(env func(string) (string, bool)) []string {
 	var bases []string
-	if cache := cacheFolder(env); cache != "" {
+	if cache := CacheFolder(env); cache != "" {
 		host, err := os.Hostname()
 		if err != nil {
 			host = "localhost"
@@ -36,7 +36,8 @@ func Bases(env func(string) (string, bool)) []string {
 	return append(bases, filepath.Join(os.TempDir(), "ullage-"+strconv.Itoa(os.Getuid())))
 }
 
-func cacheFolder(env func(string) (string, bool)) string {
+// CacheFolder returns the user's folder for caches, as the environment names it; empty for none.
+func CacheFolder(env func(string) (string, bool)) string {
 	get := func(name string, below ...string) string {
 		if v, ok := env(name); ok && filepath.IsAbs(v) {
 			return filepath.Join(append([]string{v}, below...)...)

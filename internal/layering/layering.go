@@ -85,6 +85,7 @@ func house() []room {
 		{path: "internal/ledger", floor: 5},
 		{path: "internal/settings", floor: 5},
 		{path: "internal/doctor", floor: 6, pure: true},
+		{path: "internal/lint", floor: 6},
 		{path: "internal/metrics", floor: 6},
 		{path: "internal/table", floor: 6, pure: true},
 		{path: "internal/node", floor: 7, powers: listen},

@@ -78,6 +78,12 @@ func Probable(m rules.Mistake) bool {
 	return m.Confidence >= rules.Medium && m.Severity >= rules.Warning
 }
 
+// Concerns reports whether any rule would look at a source: most have nothing to do with
+// GPUs, and need not even be parsed.
+func Concerns(text []byte) bool {
+	return slices.ContainsFunc(checkers(), func(c checker) bool { return mentionsAny(text, c.words) })
+}
+
 func mentionsAny(text []byte, words []string) bool {
 	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(text, []byte(w)) })
 }
