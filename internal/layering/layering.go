@@ -78,6 +78,7 @@ func house() []room {
 		{path: "internal/lint/places", floor: 5, pure: true},
 		{path: "internal/lint/code", floor: 5, pure: true},
 		{path: "internal/lod", floor: 5, pure: true},
+		{path: "internal/triage", floor: 5, pure: true},
 		{path: "internal/tune", floor: 5, pure: true},
 		{path: "internal/child", floor: 5, powers: spawn},
 		{path: "internal/client", floor: 5},

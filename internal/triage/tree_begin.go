@@ -1,0 +1,132 @@
+package triage
+
+// treeBegin: what happens, and what is behind an out-of-memory error.
+var treeBegin = []Question{
+	{
+		Key:  Root,
+		Text: "What happens?",
+		Help: "Take what you would tell first. An error after memory has grown is an error: whether it grew is asked next.",
+		Options: []Option{
+			ask("oom", "it stops with an error about memory", "error"),
+			ask("grows", "it runs, and memory grows", "what"),
+			ask("more", "nvidia-smi shows more than PyTorch counts, or than it should", "outside"),
+			ask("stays", "memory stays taken after del, after an error or after the end", "after"),
+			ask("uneven", "one GPU or rank holds more than the others", "parallel"),
+			ask("large", "it takes more than expected from the first steps on", "first"),
+			ask("slow", "it gets slow, or slower step by step", "slow"),
+			ask("killed", "it is killed without a Python error, or main memory fills up", "host"),
+			ask("setting", "a setting of the allocator is refused or does nothing", "setting"),
+		},
+	},
+	{
+		Key:  "error",
+		Text: "Which error is it?",
+		Help: "The last line of the traceback tells. A file with the traceback answers this by itself: ullage triage LOG.",
+		Options: []Option{
+			ask("torch", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ...", "message"),
+			ask("library", "cuBLAS, cuDNN, cuFFT, NCCL or a bare \"CUDA error: out of memory\"", "library"),
+			end("assert", "INTERNAL ASSERT FAILED with NVML in it", likely("oom/nvml-assert")),
+			end("pinned", "it comes from pin_memory or cudaHostAlloc", likely("host/pinned-rounding"), maybe("oom/host-pinned")),
+			end("engine", "an engine as vLLM says that too little is free, before it loads", likely("oom/other-process"), maybe("third/zombie-process"), maybe("third/jax-preallocation"), maybe("third/context")),
+			ask(Unsure, "I cannot tell", "when"),
+		},
+	},
+	{
+		Key:  "library",
+		Text: "Which library says so?",
+		Help: "These libraries ask the driver for memory themselves, and PyTorch's cache is not given back for them.",
+		Options: []Option{
+			end("cublas", "cuBLAS: CUBLAS_STATUS_ALLOC_FAILED or NOT_INITIALIZED", likely("third/cublas-workspace"), likely("third/thread-workspaces"), maybe("oom/hidden")),
+			end("cudnn", "cuDNN", likely("peak/cudnn-benchmark"), maybe("third/thread-workspaces"), maybe("oom/hidden")),
+			end("nccl", "NCCL: Failed to CUDA calloc", likely("third/nccl-buffers"), maybe("oom/hidden")),
+			end("cufft", "cuFFT", likely("third/cufft-plans"), maybe("oom/hidden")),
+			end("driver", "none: \"CUDA error: out of memory\" alone", likely("oom/other-process"), maybe("third/context"), maybe("dist/no-set-device"), maybe("oom/hidden")),
+		},
+	},
+	{
+		Key:  "message",
+		Text: "What does the message say of the memory in use?",
+		Help: "\"Tried to allocate A. GPU 0 has a total capacity of B of which C is free. ... D allowed ... E is allocated by PyTorch, and F is reserved by PyTorch but unallocated.\" Give the log as a file, and this is read from it.",
+		Options: []Option{
+			ask("full", "nearly all of it is allocated by PyTorch", "when"),
+			ask("pieces", "much is reserved by PyTorch but unallocated, more than it tried to allocate", "pieces"),
+			ask("others", "other processes are named, or most is in use outside PyTorch", "outside"),
+			end("limit", "a limit below the GPU's size: \"allowed\"", likely("conf/fraction-as-isolation"), likely("conf/fraction-in-settings"), maybe("oom/fraction-cap")),
+			ask(Unsure, "I cannot tell", "when"),
+		},
+	},
+	{
+		Key:  "when",
+		Text: "When does it fail?",
+		Help: "Count steps, or look which function the traceback names. Run it twice: does it fail in the same step?",
+		Options: []Option{
+			ask("load", "while the model or a checkpoint is loaded", "load"),
+			ask("first", "in the first steps", "first"),
+			ask("phase", "later, always in the same phase: in evaluation, at a save, with a new batch size", "phase"),
+			ask("later", "after many steps, and not always the same one", "what"),
+			ask("again", "not in the first run: when it is run again in the same process, or after an error", "after"),
+			ask("changed", "since the batch, the input sizes or the model were changed", "changed"),
+			ask("server", "while it serves requests", "serving"),
+		},
+	},
+	{
+		Key:  "load",
+		Text: "How many processes load it?",
+		Help: "nvidia-smi lists the processes of each GPU while it loads.",
+		Options: []Option{
+			end("one", "one", likely("peak/checkpoint-load"), maybe("peak/model-copy"), maybe("oom/other-process")),
+			end("many", "several, as under torchrun or a launcher", likely("dist/load-on-gpu0"), likely("peak/checkpoint-load"), maybe("dist/no-set-device"), maybe("dist/ranks-per-gpu")),
+		},
+	},
+	{
+		Key:  "first",
+		Text: "What is special about the model or the step?",
+		Help: "Each of these makes a peak of its own. Take the one that is true of your program; with none of them it is the size of model and batch.",
+		Options: []Option{
+			end("vocabulary", "a language model with a large vocabulary and long sequences", likely("peak/full-logits"), maybe("peak/logits-fp32"), maybe("peak/activations")),
+			end("convolutions", "convolutions, with torch.backends.cudnn.benchmark = True", likely("peak/cudnn-benchmark"), maybe("peak/activations")),
+			end("checkpointing", "activation checkpointing is on and saves little", likely("peak/checkpoint-misuse"), maybe("peak/activations")),
+			end("autocast", "mixed precision by autocast saves less than expected", likely("peak/autocast-cache"), likely("peak/optimizer-states"), maybe("peak/activations")),
+			end("copies", "a teacher, a reference model, an EMA or a deepcopy", likely("peak/model-copy"), maybe("peak/checkpoint-load")),
+			end("ddp", "several GPUs with DistributedDataParallel or an all_reduce of gradients", likely("dist/ddp-bucket-copies"), maybe("peak/flat-gradients"), maybe("third/nccl-buffers")),
+			end("evaluation", "it is inference or evaluation only", likely("leak/eval-without-no-grad"), maybe("peak/activations")),
+			end("optimizer", "it is the first optimizer.step() that fails", likely("peak/optimizer-states"), maybe("peak/activations")),
+			end("nothing", "nothing of these", likely("oom/true-shortage"), maybe("peak/activations"), maybe("peak/optimizer-states")),
+		},
+	},
+	{
+		Key:  "phase",
+		Text: "Which phase is it?",
+		Help: "The traceback names the function, the log the step.",
+		Options: []Option{
+			ask("evaluation", "evaluation or generation", "grad"),
+			end("save", "saving or loading a checkpoint, resuming", likely("peak/checkpoint-load"), maybe("dist/load-on-gpu0"), maybe("peak/model-copy")),
+			end("optimizer", "the first optimizer step, after some of accumulation", likely("peak/optimizer-states"), maybe("peak/activations")),
+			end("collective", "the first collective, or a new process group", likely("third/nccl-buffers"), maybe("peak/flat-gradients"), maybe("dist/ddp-bucket-copies")),
+			ask("shapes", "whenever a batch is larger or has another shape", "changed"),
+		},
+	},
+	{
+		Key:  "changed",
+		Text: "What is true of the shapes?",
+		Help: "Sequence lengths, image sides, numbers of boxes or nodes, and the batch size, as they reach the GPU.",
+		Options: []Option{
+			end("larger", "they are larger than before, and the same in every step", likely("oom/true-shortage"), maybe("peak/activations"), maybe("peak/full-logits")),
+			end("vary", "they change from step to step", likely("frag/variable-shapes"), likely("oom/true-shortage"), maybe("peak/cudnn-benchmark")),
+			end("compiled", "they change, and the model is compiled or captured as CUDA graphs", likely("frag/graph-pools"), likely("leak/compile-cache"), maybe("frag/variable-shapes")),
+		},
+	},
+	{
+		Key:  "pieces",
+		Text: "What is true of the program?",
+		Help: "The memory is there, but in pieces that do not fit. A recording tells which blocks are in the way: ullage run -- python train.py.",
+		Options: []Option{
+			end("shapes", "the shapes change from step to step", likely("frag/variable-shapes"), maybe("frag/pinned-segment"), maybe("conf/expandable-off")),
+			end("graphs", "it uses CUDA graphs, torch.compile with reduce-overhead, or memory pools", likely("frag/graph-pools"), maybe("frag/stranded-pool")),
+			end("streams", "it uses streams of its own, or FSDP", likely("frag/record-stream"), maybe("frag/stranded-stream"), maybe("oom/pending-free")),
+			end("expandable", "expandable_segments is set, and it fails all the same", likely("conf/expandable-off"), likely("conf/ignored-variable"), maybe("conf/max-split-expandable")),
+			end("split", "max_split_size_mb is set", likely("conf/max-split-expandable"), likely("frag/variable-shapes"), maybe("conf/max-split-waste")),
+			end("nothing", "nothing of these", likely("frag/variable-shapes"), maybe("frag/pinned-segment"), maybe("oom/fragmentation")),
+		},
+	},
+}
