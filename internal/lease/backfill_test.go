@@ -45,7 +45,7 @@ func delayTrial(t tester, d dice) (passed int) {
 		if there.State == Granted && here.State == Queued {
 			t.Fatalf("lease %d would have started alone, and waits behind those let past it: %v", id, w.book.Explain(w.atMS, id))
 		}
-		if here.State == Granted || !w.isFirst(id) {
+		if here.State == Granted || !w.isFirst(id) || overQuota(alone, there) {
 			return passed
 		}
 	}
@@ -75,6 +75,13 @@ func (w *world) isFirst(id ID) bool {
 	l := w.book.queue[0]
 	_, why := w.book.startable(l, w.book.nowMS, nil)
 	return l.ID == id && why != nil && w.book.isHead(l, why)
+}
+
+// overQuota tells whether a lease waits for its own side: the device that has become free for it is
+// more than its quota allows, where another would not have been. Then others may have passed it.
+func overQuota(b *Book, l *Lease) bool {
+	_, why := b.startable(l, b.nowMS, nil)
+	return l.State == Queued && why != nil && why.Code == CodeQuotaPeak
 }
 
 // alone is the book with nobody waiting but one.
