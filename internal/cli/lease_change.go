@@ -17,10 +17,16 @@ import (
 
 const leaseReleaseLong = `Release gives leases back. One that waits is withdrawn. One that has memory
 drains until its processes are gone and the driver shows their memory free:
-release ends no process.`
+release ends no process.
+
+It releases your own leases. An admin who means another's says whose it is, with
+--user. Should the agent's ledger be lost, numbers begin at 1 again: with --epoch
+only the lease of that grant is released, and of the lease that the command is
+started under ($ULLAGE_LEASE) the grant is known.`
 
 func newLeaseRelease(app *App, c *connection) *cobra.Command {
 	var asJSON bool
+	var which meantFlags
 	cmd := &cobra.Command{
 		Use:               "release LEASE...",
 		Short:             "Give leases back",
@@ -28,15 +34,16 @@ func newLeaseRelease(app *App, c *connection) *cobra.Command {
 		Args:              leaseArgs(false),
 		ValidArgsFunction: completeLeases(app, c),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return app.releaseLeases(cmd.Context(), c, args, asJSON)
+			return app.releaseLeases(cmd.Context(), c, args, &which, asJSON)
 		},
 	}
+	which.addTo(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 // releaseLeases gives back each that can be.
-func (a *App) releaseLeases(ctx context.Context, c *connection, args []string, asJSON bool) error {
+func (a *App) releaseLeases(ctx context.Context, c *connection, args []string, which *meantFlags, asJSON bool) error {
 	agent := c.open(a)
 	defer agent.Close()
 	released := []client.Lease{}
@@ -46,7 +53,7 @@ func (a *App) releaseLeases(ctx context.Context, c *connection, args []string, a
 		if err != nil { // leaseArgs lets none through
 			return err
 		}
-		l, err := agent.Release(ctx, id)
+		l, err := agent.Release(ctx, id, which.of(a, id))
 		if err != nil {
 			if failed = append(failed, agentError(err)); exitCode(failed[len(failed)-1]) == exitUnreachable {
 				break // it would not answer for the others either
@@ -75,10 +82,11 @@ func releasedText(l *client.Lease) string {
 
 const leaseExtendLong = `Extend moves the end of a lease to --ttl from now. It never moves it to before
 what it was, and a lease has no more than the agent's settings let its user ask
-for.`
+for. Which lease is meant can be said as for 'ullage lease release'.`
 
 func newLeaseExtend(app *App, c *connection) *cobra.Command {
 	var ttl string
+	var which meantFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "extend LEASE --ttl TIME",
@@ -93,7 +101,7 @@ func newLeaseExtend(app *App, c *connection) *cobra.Command {
 			}
 			agent := c.open(app)
 			defer agent.Close()
-			l, err := agent.Extend(ctx, id, d)
+			l, err := agent.Extend(ctx, id, which.of(app, id), d)
 			switch {
 			case err != nil:
 				return err
@@ -106,6 +114,7 @@ func newLeaseExtend(app *App, c *connection) *cobra.Command {
 		DisableFlagsInUseLine: true,
 	}
 	cmd.Flags().StringVar(&ttl, "ttl", "", "`time` from now, as in 90min, 8h or 2d")
+	which.addTo(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	if err := cmd.MarkFlagRequired("ttl"); err != nil { // a mistake in the program
 		panic(err)

@@ -70,19 +70,17 @@ func (f *leaseFlags) request(memoryFlag string) (client.Request, error) {
 	return r, err
 }
 
-// leastLease is less than any program takes of a GPU: a CUDA context alone has hundreds of MiB. Who
-// asks for less forgot the unit.
-const leastLease = 64 * units.MiB
-
+// leaseBytes reads how much memory is asked for. The agent refuses too little all the same; a number
+// alone is told here, where it is known that the unit was forgotten.
 func leaseBytes(text string) (int64, error) {
 	n, err := positiveBytes(text)
 	switch {
-	case err != nil || n >= leastLease:
+	case err != nil || n >= lease.LeastBytes:
 		return n, err
 	case strings.Trim(text, "0123456789") == "":
 		return n, withHint(fmt.Errorf("%s is %s, and no program runs in that", text, units.FormatBytes(n)), "a size has a unit, as in %sGiB", text)
 	}
-	return n, fmt.Errorf("%s is less than any program takes of a GPU: expected %s at least", units.FormatBytes(n), units.FormatBytes(leastLease))
+	return n, fmt.Errorf("%s is less than any program takes of a GPU: expected %s at least", units.FormatBytes(n), units.FormatBytes(lease.LeastBytes))
 }
 
 // parseTTL reads a span that is longer than nothing; without a text it is 0.

@@ -59,24 +59,45 @@ func (c *Client) Explain(ctx context.Context, id int64) (x Explanation, err erro
 	return x, c.call(ctx, http.MethodGet, leasePath(id)+"/explain", nil, nil, &x)
 }
 
+// Meant tells which lease a number is to be that of. A ledger that is begun anew, after one was
+// lost, counts from 1 again, so that a number that was kept may be another's by now. What is
+// empty is not compared; without User, it has to be the caller's own.
+type Meant struct {
+	Key   string // of the request
+	User  string // whose it is
+	Epoch int64  // of its grant, which no ledger uses twice
+}
+
+// Meant is all that tells a lease from another of its number.
+func (l *Lease) Meant() Meant { return Meant{l.Key, l.User, l.Epoch} }
+
+func (m Meant) query() url.Values {
+	query := url.Values{}
+	if m.Key != "" {
+		query.Set("key", m.Key)
+	}
+	if m.User != "" {
+		query.Set("user", m.User)
+	}
+	if m.Epoch != 0 {
+		query.Set("epoch", strconv.FormatInt(m.Epoch, 10))
+	}
+	return query
+}
+
 // Extend moves the end of a lease to some time from now.
-func (c *Client) Extend(ctx context.Context, id int64, ttl time.Duration) (l Lease, err error) {
-	return l, c.call(ctx, http.MethodPost, leasePath(id)+"/extend", nil, Extension{ttl.Milliseconds()}, &l)
+func (c *Client) Extend(ctx context.Context, id int64, m Meant, ttl time.Duration) (l Lease, err error) {
+	return l, c.call(ctx, http.MethodPost, leasePath(id)+"/extend", m.query(), Extension{ttl.Milliseconds()}, &l)
 }
 
 // Release gives a lease back. Its memory is free when its processes are gone.
-func (c *Client) Release(ctx context.Context, id int64) (l Lease, err error) {
-	return l, c.call(ctx, http.MethodDelete, leasePath(id), nil, nil, &l)
+func (c *Client) Release(ctx context.Context, id int64, m Meant) (l Lease, err error) {
+	return l, c.call(ctx, http.MethodDelete, leasePath(id), m.query(), nil, &l)
 }
 
-// GiveBack releases a lease by its number and its key, if it has one: after a ledger was lost,
-// another lease may have the number, and then nothing is released.
-func (c *Client) GiveBack(ctx context.Context, own *Lease) (l Lease, err error) {
-	query := url.Values{}
-	if own.Key != "" {
-		query.Set("key", own.Key)
-	}
-	return l, c.call(ctx, http.MethodDelete, leasePath(own.ID), query, nil, &l)
+// GiveBack releases a lease that was asked for or listed before, and no other of its number.
+func (c *Client) GiveBack(ctx context.Context, known *Lease) (Lease, error) {
+	return c.Release(ctx, known.ID, known.Meant())
 }
 
 // Cordon keeps new leases off a device; with on false, it lets them on it again.

@@ -71,8 +71,13 @@ var calls = []struct {
 		return c.Wait(ctx, 3, "queued", 1500*time.Millisecond)
 	}, "GET /v1/leases/3?from=queued&wait=1500 ", leaseJSON},
 	{func(ctx context.Context, c *client.Client) (any, error) { return c.Explain(ctx, 3) }, "GET /v1/leases/3/explain ", `{"lease":` + leaseJSON + `,"reasons":[{"code":"memory","text":"no"}]}`},
-	{func(ctx context.Context, c *client.Client) (any, error) { return c.Extend(ctx, 3, time.Hour) }, `POST /v1/leases/3/extend {"ttl_ms":3600000}`, leaseJSON},
-	{func(ctx context.Context, c *client.Client) (any, error) { return c.Release(ctx, 3) }, "DELETE /v1/leases/3 ", leaseJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		return c.Extend(ctx, 3, client.Meant{}, time.Hour)
+	}, `POST /v1/leases/3/extend {"ttl_ms":3600000}`, leaseJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) { return c.Release(ctx, 3, client.Meant{}) }, "DELETE /v1/leases/3 ", leaseJSON},
+	{func(ctx context.Context, c *client.Client) (any, error) {
+		return c.GiveBack(ctx, &client.Lease{ID: 3, Key: "k", User: "ann", Epoch: 7})
+	}, "DELETE /v1/leases/3?epoch=7&key=k&user=ann ", leaseJSON},
 	{func(ctx context.Context, c *client.Client) (any, error) { return c.Cordon(ctx, "GPU-a/b", true) }, "POST /v1/devices/GPU-a%2Fb/cordon {}", deviceJSON},
 	{func(ctx context.Context, c *client.Client) (any, error) { return c.Cordon(ctx, "GPU-1", false) }, "POST /v1/devices/GPU-1/uncordon {}", deviceJSON},
 	{func(ctx context.Context, c *client.Client) (any, error) { return c.Drain(ctx, "GPU-1", time.Minute) }, `POST /v1/devices/GPU-1/drain {"grace_ms":60000}`, deviceJSON},

@@ -15,7 +15,7 @@ import (
 // Request asks for a lease: POST /v1/leases. Who asks is not in it: the agent reads that
 // from the socket.
 type Request struct {
-	MemoryBytes int64  `json:"memory_bytes"`         // on each device; 0 only with exclusive: all of it
+	MemoryBytes int64  `json:"memory_bytes"`         // on each device, 64 MiB at least; 0 only with exclusive: all of it
 	Devices     int    `json:"devices,omitempty"`    // how many; 0 is 1
 	Device      string `json:"device,omitempty"`     // UUID of a GPU or of a MIG instance
 	Model       string `json:"model,omitempty"`      // part of a model's name, in either case
@@ -26,7 +26,7 @@ type Request struct {
 	Name        string `json:"name,omitempty"`       // for people: the command, mostly
 	Key         string `json:"key,omitempty"`        // the same key of the same user is the same request
 	TTLMS       int64  `json:"ttl_ms,omitempty"`     // 0: for as long as its holder lives
-	Detached    bool   `json:"detached,omitempty"`   // held by no process: until it is released or its time is over
+	Detached    bool   `json:"detached,omitempty"`   // held by no process: until it is released or its time, which it must have, is over
 	HolderPID   int    `json:"holder_pid,omitempty"` // a process of the same user that holds it; 0: the one that asks
 	NoWait      bool   `json:"no_wait,omitempty"`    // refused where it cannot start now
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // turn is one decision: the events that it has led to so far.
@@ -83,6 +85,7 @@ func (t *turn) refuse(id ID, r Request, err error) (ID, []Event, error) {
 
 // admit checks a request against what one may ask for, and against what there is.
 func (b *Book) admit(r Request) (Request, error) {
+	asked := r.MemoryBytes
 	r, err := r.normal()
 	if err != nil {
 		return r, err
@@ -91,6 +94,9 @@ func (b *Book) admit(r Request) (Request, error) {
 		return r, refusal(CodeUnknown, fmt.Sprintf("there is no queue %q", r.Queue))
 	}
 	if err := b.applyLimits(&r); err != nil {
+		return r, err
+	}
+	if err := r.usable(asked); err != nil {
 		return r, err
 	}
 	switch n := b.suitable(&r); {
@@ -106,6 +112,19 @@ func (b *Book) admit(r Request) (Request, error) {
 		}
 	}
 	return r, nil
+}
+
+// usable refuses what could be, and is of no use: too little for any program, or memory that nobody
+// would ever give back. asked is the memory before it was rounded. Ledgers of earlier releases have such requests, so it is no matter of what
+// a request can be.
+func (r *Request) usable(asked int64) error {
+	switch {
+	case asked < LeastBytes && (asked > 0 || !r.Exclusive):
+		return refusal(CodeInvalid, fmt.Sprintf("%s is less than any program takes of a device: expected %s at least", units.FormatBytes(asked), units.FormatBytes(LeastBytes)))
+	case r.Detached && r.TTLMS == 0:
+		return refusal(CodeInvalid, "a detached lease is held by no process, so it has to have an end: a time to live")
+	}
+	return nil
 }
 
 // suitable counts the devices that could hold a request.

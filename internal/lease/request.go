@@ -102,6 +102,10 @@ func (l *Lease) Bytes() int64 {
 // LongestTTL is the longest time to live that a lease can have: ten years.
 const LongestTTL = 3650 * 24 * time.Hour
 
+// LeastBytes is the least memory that is given out on a device: less than any program takes of
+// one. A CUDA context alone has hundreds of MiB, so whoever asks for less forgot the unit.
+const LeastBytes = 64 * mib
+
 // maxPriority bounds priorities on both sides, and maxDevices and maxText what a request may
 // carry, so that no request makes arithmetic overflow or the ledger grow without end.
 const (

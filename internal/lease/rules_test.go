@@ -70,6 +70,9 @@ func TestRefuses(t *testing.T) {
 		{"a holder below none", Request{MemoryBytes: gib, HolderPID: -7, HolderStart: 7}, CodeInvalid},
 		{"a holder of a detached lease", Request{MemoryBytes: gib, HolderPID: 7, HolderStart: 7, Detached: true}, CodeInvalid},
 		{"a long name", Request{MemoryBytes: gib, Name: string(make([]byte, 2000))}, CodeInvalid},
+		{"less than any program takes", Request{MemoryBytes: 64*mib - 1}, CodeInvalid},
+		{"bytes, where GiB were meant", Request{MemoryBytes: 8, Exclusive: true}, CodeInvalid},
+		{"no process and no end", Request{MemoryBytes: gib, Detached: true}, CodeInvalid},
 		{"no such queue", Request{MemoryBytes: gib, Queue: "q"}, CodeUnknown},
 		{"no such device", Request{MemoryBytes: gib, Device: "Z"}, CodeNever},
 		{"no such model", Request{MemoryBytes: gib, Model: "H100"}, CodeNever},
@@ -82,6 +85,9 @@ func TestRefuses(t *testing.T) {
 		{"above the limit of devices", Request{User: "eve", MemoryBytes: gib, Devices: 2}, CodeLimit},
 		{"above the limit of time", Request{User: "eve", MemoryBytes: gib, TTLMS: 6000}, CodeLimit},
 		{"above the limit of priority", Request{User: "eve", MemoryBytes: gib, Priority: 3}, CodeLimit},
+		{"the least", Request{MemoryBytes: 64 * mib}, ""},
+		{"no process, and an end", Request{MemoryBytes: gib, Detached: true, TTLMS: 1}, ""},
+		{"no process, and the end that a limit gives", Request{User: "eve", MemoryBytes: gib, Detached: true}, ""},
 		{"fine", Request{User: "eve", MemoryBytes: gib, Priority: 2}, ""},
 		{"a model in part", Request{MemoryBytes: gib, Model: "a10"}, ""},
 	}
@@ -276,7 +282,7 @@ func TestAgeing(t *testing.T) {
 func TestBoots(t *testing.T) {
 	b := small(t, Policy{})
 	bound := ask(t, b, 1, Request{MemoryBytes: gib, TTLMS: 1000}).ID
-	free := ask(t, b, 1, Request{MemoryBytes: gib, Detached: true}).ID
+	free := ask(t, b, 1, Request{MemoryBytes: gib, Detached: true, TTLMS: 100_000}).ID
 	waits := ask(t, b, 1, Request{MemoryBytes: 80 * gib}).ID
 	for i, want := range []int64{1500, 2000, 2001, 2001} { // restarts every 500 ms add 1000 ms, its whole life, at most
 		must(b.Start(int64(i+1)*500, "boot", 1000))

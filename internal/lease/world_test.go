@@ -79,12 +79,16 @@ func must(events []Event, err error) []Event {
 }
 
 func (w *world) request() Request {
-	return Request{
+	r := Request{
 		User: pick(w, "ann", "bob", "eve"), Group: pick(w, "", "g"), Project: pick(w, "", "p"), Key: pick(w, "", "", "k1", "k2"),
 		MemoryBytes: int64(w.intn(90)) * gib * 2 / 3, Devices: pick(w, 0, 1, 1, 1, 2, 3), Device: pick(w, "", "", "", "A", "C", "C/1"),
 		Model: pick(w, "", "", "h200"), Exclusive: w.intn(8) == 0, Priority: w.intn(21) - 10, Queue: pick(w, "", "inference", "batch"),
 		TTLMS: pick[int64](w, 0, 0, 60_000, 600_000), Detached: w.intn(4) == 0, NoWait: w.intn(8) == 0,
 	}
+	if r.Detached && r.TTLMS == 0 && w.intn(8) != 0 { // most are not refused for it
+		r.TTLMS = 600_000
+	}
+	return r
 }
 
 // lease picks an id: mostly of a lease that lives.

@@ -24,7 +24,7 @@ func FuzzAPI(f *testing.F) {
 	w := newWorld(f, nil)
 	for _, r := range routes() {
 		path := strings.Replace(r.path, "{uuid}", "GPU-0", 1)
-		f.Add(r.method, path, "", `{"memory_bytes":1048576,"devices":1}`, annUID)
+		f.Add(r.method, path, "", `{"memory_bytes":1073741824,"devices":1}`, annUID)
 		f.Add(r.method, path, "wait=1&from=granted", `{"ttl_ms":1000}`, 0)
 		f.Add(r.method, path, "by=user&since=2026-01-01T00:00:00Z", `{"grace_ms":1000}`, 0)
 	}
@@ -73,7 +73,7 @@ func (w *world) oneLease(t *testing.T) string {
 		}
 		var more []lease.Event
 		var fault error
-		id, more, fault = b.Submit(atMS, lease.Request{User: "ann", MemoryBytes: 1, TTLMS: 1000, Detached: true})
+		id, more, fault = b.Submit(atMS, lease.Request{User: "ann", MemoryBytes: gib, TTLMS: 1000, Detached: true})
 		then(more, fault)
 		return events, err
 	})

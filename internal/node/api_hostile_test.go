@@ -202,7 +202,7 @@ func TestChangesAreBounded(t *testing.T) {
 // somebody reads the answer or not.
 func TestDiesInRequest(t *testing.T) {
 	w := newWorld(t, nil)
-	body := `{"memory_bytes":1048576}`
+	body := `{"memory_bytes":1073741824}`
 	whole := fmt.Sprintf("POST /v1/leases HTTP/1.1\r\nHost: agent\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	for n := range len(whole) {
 		c, err := w.as(annUID).dial()

@@ -252,14 +252,13 @@ func (a *Agent) postExtend(q *question) (any, error) {
 func (a *Agent) deleteLease(q *question) (any, error) {
 	return a.changeLease(q, func(b *lease.Book, atMS int64, id lease.ID) ([]lease.Event, error) {
 		return b.Release(atMS, id, q.who.user, lease.Released)
-	}, "key")
+	})
 }
 
 // changeLease runs a decision about the lease of a question's path, and answers with what it
-// is then. With the parameter "key" it has to be the lease of that key: a number may be that of
-// another lease, if the ledger was lost since the client heard of it.
-func (a *Agent) changeLease(q *question, decision func(b *lease.Book, atMS int64, id lease.ID) ([]lease.Event, error), known ...string) (any, error) {
-	params, err := query(q.Request, known...)
+// is then.
+func (a *Agent) changeLease(q *question, decision func(b *lease.Book, atMS int64, id lease.ID) ([]lease.Event, error)) (any, error) {
+	meant, err := meantOf(q)
 	if err != nil {
 		return nil, err
 	}
@@ -274,8 +273,8 @@ func (a *Agent) changeLease(q *question, decision func(b *lease.Book, atMS int64
 	var stranger error
 	_, err = a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) {
 		var found lease.Lease
-		if found, stranger = q.who.owned(b, id); stranger == nil && params.Has("key") && found.Key != params.Get("key") {
-			stranger = refusef(http.StatusNotFound, codeUnknown, "lease %d is not that of this key", id)
+		if found, stranger = q.who.owned(b, id); stranger == nil {
+			stranger = meant.refuses(q.who, &found)
 		}
 		if stranger != nil {
 			return nil, nil // and no error, which would be one of all who share the transaction

@@ -117,22 +117,22 @@ func TestRefusedRequests(t *testing.T) {
 	}{
 		"no memory":                  {ann, client.Request{}, 400, "invalid"},
 		"negative memory":            {ann, client.Request{MemoryBytes: -1}, 400, "invalid"},
-		"negative devices":           {ann, client.Request{MemoryBytes: 1, Devices: -1}, 400, "invalid"},
+		"negative devices":           {ann, client.Request{MemoryBytes: units.GiB, Devices: -1}, 400, "invalid"},
 		"all memory there is":        {ann, client.Request{MemoryBytes: 1<<63 - 1}, 400, "invalid"},
-		"a time without end":         {ann, client.Request{MemoryBytes: 1, TTLMS: 1<<63 - 1}, 400, "invalid"},
-		"a long name":                {ann, client.Request{MemoryBytes: 1, Name: string(make([]byte, 0)) + long(2000)}, 400, "invalid"},
-		"a name with an escape":      {ann, client.Request{MemoryBytes: 1, Name: "\x1b[2J"}, 400, "invalid"},
-		"no such queue":              {ann, client.Request{MemoryBytes: 1, Queue: "vip"}, 404, "unknown"},
-		"no such project":            {ann, client.Request{MemoryBytes: 1, Project: "moon"}, 403, "forbidden"},
-		"another's project":          {bob, client.Request{MemoryBytes: 1, Project: "eyes"}, 403, "forbidden"},
+		"a time without end":         {ann, client.Request{MemoryBytes: units.GiB, TTLMS: 1<<63 - 1}, 400, "invalid"},
+		"a long name":                {ann, client.Request{MemoryBytes: units.GiB, Name: string(make([]byte, 0)) + long(2000)}, 400, "invalid"},
+		"a name with an escape":      {ann, client.Request{MemoryBytes: units.GiB, Name: "\x1b[2J"}, 400, "invalid"},
+		"no such queue":              {ann, client.Request{MemoryBytes: units.GiB, Queue: "vip"}, 404, "unknown"},
+		"no such project":            {ann, client.Request{MemoryBytes: units.GiB, Project: "moon"}, 403, "forbidden"},
+		"another's project":          {bob, client.Request{MemoryBytes: units.GiB, Project: "eyes"}, 403, "forbidden"},
 		"more than any device":       {ann, client.Request{MemoryBytes: 81 * units.GiB}, 409, "never"},
-		"no such device":             {ann, client.Request{MemoryBytes: 1, Device: "GPU-7"}, 409, "never"},
+		"no such device":             {ann, client.Request{MemoryBytes: units.GiB, Device: "GPU-7"}, 409, "never"},
 		"more than one may":          {bob, client.Request{MemoryBytes: 41 * units.GiB}, 403, "limit"},
-		"a priority above the limit": {bob, client.Request{MemoryBytes: 1, Priority: 3}, 403, "limit"},
-		"another's process":          {ann, client.Request{MemoryBytes: 1, HolderPID: strange.PID}, 403, "forbidden"},
-		"a process that has ended":   {ann, client.Request{MemoryBytes: 1, HolderPID: gone.PID}, 400, "invalid"},
-		"no process":                 {ann, client.Request{MemoryBytes: 1, HolderPID: -1}, 400, "invalid"},
-		"detached, and held":         {ann, client.Request{MemoryBytes: 1, Detached: true, HolderPID: ann.id.PID}, 400, "invalid"},
+		"a priority above the limit": {bob, client.Request{MemoryBytes: units.GiB, Priority: 3}, 403, "limit"},
+		"another's process":          {ann, client.Request{MemoryBytes: units.GiB, HolderPID: strange.PID}, 403, "forbidden"},
+		"a process that has ended":   {ann, client.Request{MemoryBytes: units.GiB, HolderPID: gone.PID}, 400, "invalid"},
+		"no process":                 {ann, client.Request{MemoryBytes: units.GiB, HolderPID: -1}, 400, "invalid"},
+		"detached, and held":         {ann, client.Request{MemoryBytes: units.GiB, Detached: true, HolderPID: ann.id.PID}, 400, "invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.who.refused("POST", "/v1/leases", tt.r, tt.status, tt.code)
@@ -200,15 +200,15 @@ func TestHolder(t *testing.T) {
 	ann, root := w.as(annUID), w.as(0)
 	other := w.machine.Begin(holder.ID{}, annUID, holder.Mark{})
 	for _, u := range []*person{ann, root} {
-		l := u.lease(client.Request{MemoryBytes: 1, HolderPID: other.PID})
+		l := u.lease(client.Request{MemoryBytes: units.GiB, HolderPID: other.PID})
 		if have, _ := w.book(l.ID); holderOf(&have.Request) != other {
 			t.Errorf("%d: the holder is %+v, want %+v", u.uid, holderOf(&have.Request), other)
 		}
 	}
 	unseen := w.as(annUID)
 	unseen.id = holder.ID{}
-	unseen.refused("POST", "/v1/leases", client.Request{MemoryBytes: 1}, 400, "invalid")
-	l := unseen.lease(client.Request{MemoryBytes: 1, Detached: true})
+	unseen.refused("POST", "/v1/leases", client.Request{MemoryBytes: units.GiB}, 400, "invalid")
+	l := unseen.lease(client.Request{MemoryBytes: units.GiB, Detached: true, TTLMS: 60_000})
 	if l.HolderPID != 0 || !l.Detached {
 		t.Errorf("%+v", l)
 	}

@@ -55,7 +55,13 @@ func TestPermissions(t *testing.T) {
 		}
 		admin.ask("POST", "/v1/devices/GPU-1/uncordon", struct{}{}, 200, &d)
 		admin.refused("POST", "/v1/devices/GPU-9/drain", client.Drain{}, 404, "unknown")
-		admin.ask("DELETE", "/v1/leases/2", nil, 200, nil)
+		admin.refused("DELETE", "/v1/leases/2", nil, 403, "forbidden")
+		admin.refused("POST", "/v1/leases/2/extend", client.Extension{TTLMS: 1}, 403, "forbidden")
+		admin.refused("DELETE", "/v1/leases/2?user=ann", nil, 404, "unknown")
+		if l, _ := w.book(2); i == 0 && l.State != "granted" {
+			t.Errorf("an admin who did not say whose lease is meant has released one: it is %s", l.State)
+		}
+		admin.ask("DELETE", "/v1/leases/2?user=bob", nil, 200, nil)
 	}
 	var about client.About
 	admins[2].ask("GET", "/v1/agent", nil, 200, &about)

@@ -45,8 +45,8 @@ func TestRealUsers(t *testing.T) {
 	}
 	var leases []int64
 	for _, ids := range others {
-		answers := w.askAs(t, ids[0], ids[1], "GET /v1/agent", `POST /v1/leases {"memory_bytes":1048576,"detached":true}`,
-			`POST /v1/leases {"memory_bytes":1048576,"detached":true,"user":"root"}`, "GET /v1/leases", "DELETE /v1/leases/1")
+		answers := w.askAs(t, ids[0], ids[1], "GET /v1/agent", `POST /v1/leases {"memory_bytes":1073741824,"detached":true,"ttl_ms":60000}`,
+			`POST /v1/leases {"memory_bytes":1073741824,"detached":true,"ttl_ms":60000,"user":"root"}`, "GET /v1/leases", "DELETE /v1/leases/1")
 		var about client.About
 		var l client.Lease
 		var listed client.Leases

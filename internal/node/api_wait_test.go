@@ -49,7 +49,7 @@ func TestWait(t *testing.T) {
 	inTime := ann.later(path + "?wait=5000&from=queued")
 	until(t, "a question that waits", func() bool { return w.waiting() == 1 })
 	w.clock.Advance(4999 * time.Millisecond)
-	ann.ask("POST", "/v1/leases", client.Request{MemoryBytes: 1}, 201, nil) // changes something else
+	ann.ask("POST", "/v1/leases", client.Request{MemoryBytes: units.GiB}, 201, nil) // changes something else
 	select {
 	case l := <-inTime:
 		t.Fatalf("an answer before its time: %+v", l)

@@ -28,6 +28,11 @@ func TestWaitsOn(t *testing.T) {
 		{"another user takes it back", func() { w.as(bobUID).refused("DELETE", path, nil, 403, "forbidden") }},
 		{"a client of another ledger gives its lease of that number back", func() { ann.refused("DELETE", path+"?key=theirs", nil, 404, "unknown") }},
 		{"so does root's", func() { w.as(0).refused("DELETE", path+"?key=theirs", nil, 404, "unknown") }},
+		{"one that knows whose it is", func() { w.as(0).refused("DELETE", path+"?user=bob", nil, 404, "unknown") }},
+		{"one that does not", func() { w.as(0).refused("DELETE", path, nil, 403, "forbidden") }},
+		{"one that knows another grant", func() { ann.refused("DELETE", path+"?epoch=7", nil, 404, "unknown") }},
+		{"its grant is empty", func() { ann.refused("DELETE", path+"?epoch=", nil, 400, "invalid") }},
+		{"the user is empty", func() { ann.refused("DELETE", path+"?user=", nil, 404, "unknown") }},
 		{"the key is empty", func() { ann.refused("DELETE", path+"?key=", nil, 404, "unknown") }},
 		{"a parameter that is none", func() { ann.refused("DELETE", path+"?Key=ours", nil, 400, "invalid") }},
 		{"another process of the user ends", func() {

@@ -368,7 +368,7 @@ func (c *crowd) leave(key string, id int64, holds *sleeper, word bool) {
 }
 
 func (c *crowd) release(key string, id int64) {
-	l, err := c.insist(func(ctx context.Context) (client.Lease, error) { return c.client.Release(ctx, id) })
+	l, err := c.insist(func(ctx context.Context) (client.Lease, error) { return c.client.Release(ctx, id, client.Meant{}) })
 	var answer *client.AnswerError
 	switch {
 	case err == nil:

@@ -204,12 +204,15 @@ func (r *rig) rounds(n int) {
 	}
 }
 
-// ask submits a request of user 1001.
+// ask submits a request of user 1001. One that is detached has an end, far away.
 func (r *rig) ask(q lease.Request) lease.ID {
 	r.t.Helper()
 	q.User = "u1001"
 	if q.Devices == 0 {
 		q.Devices = 1
+	}
+	if q.Detached && q.TTLMS == 0 {
+		q.TTLMS = lease.LongestTTL.Milliseconds()
 	}
 	var id lease.ID
 	_, err := r.decide(r.t.Context(), func(b *lease.Book, atMS int64) (events []lease.Event, err error) {

@@ -48,7 +48,8 @@ func (f *fakeAgent) Explain(_ context.Context, id int64) (client.Explanation, er
 	}}, f.err
 }
 
-func (f *fakeAgent) Release(_ context.Context, id int64) (client.Lease, error) {
+func (f *fakeAgent) GiveBack(_ context.Context, known *client.Lease) (client.Lease, error) {
+	id := known.ID
 	if f.err != nil {
 		return client.Lease{}, f.err
 	}

@@ -278,7 +278,7 @@ func (m *model) askRelease(l client.Lease) {
 	if n := len(l.Processes); n > 0 {
 		text += fmt.Sprintf("   (%d of its processes still run)", n)
 	}
-	m.question = &question{text: text, declined: fmt.Sprintf("lease %d stays", id), yes: func() tea.Msg { return m.release(id) }}
+	m.question = &question{text: text, declined: fmt.Sprintf("lease %d stays", id), yes: func() tea.Msg { return m.release(l) }}
 }
 
 // answer takes the answer to a question. All but y is no.

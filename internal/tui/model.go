@@ -193,11 +193,12 @@ func (m *model) end(p gpu.Process) tea.Msg {
 // the disk.
 const releaseDeadline = 10 * time.Second
 
-// release gives a lease back.
-func (m *model) release(id int64) tea.Msg {
+// release gives a lease back: the one that was seen, or none.
+func (m *model) release(seen client.Lease) tea.Msg {
+	id := seen.ID
 	ctx, cancel := context.WithTimeout(m.ctx, releaseDeadline)
 	defer cancel()
-	l, err := m.o.Agent.Release(ctx, id)
+	l, err := m.o.Agent.GiveBack(ctx, &seen)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return toldMsg(fmt.Sprintf("the agent has not answered: whether lease %d is released, the list will show", id))

@@ -20,13 +20,13 @@ type Moment struct {
 	Asked        time.Time     // when; an agent's reading can be older
 }
 
-// Agent is what the monitor asks of the agent. Explain and Release are asked while a State
+// Agent is what the monitor asks of the agent. Explain and GiveBack are asked while a State
 // may be under way.
 type Agent interface {
 	About(context.Context) (client.About, error)
 	State(context.Context) (client.State, error)
 	Explain(ctx context.Context, lease int64) (client.Explanation, error)
-	Release(ctx context.Context, lease int64) (client.Lease, error)
+	GiveBack(ctx context.Context, known *client.Lease) (client.Lease, error)
 }
 
 // agentDeadline is how long the agent has for an answer. It has what it tells at hand, so
