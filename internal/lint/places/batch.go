@@ -1,6 +1,7 @@
 package places
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -43,6 +44,26 @@ func batchLine(line string, at int) (s setting, ok bool) {
 		name: name, value: value, unknown: strings.Contains(value, "%") || strings.Contains(value, "!"),
 		at: span{start, start + len(rest)}, valueAt: span{start + len(name) + 1, start + len(rest)},
 	}, true
+}
+
+// inPowerShell is how PowerShell sets a variable of the environment.
+var inPowerShell = regexp.MustCompile(`(?im)^[ \t]*\$env:([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?:"([^"\n]*)"|'([^'\n]*)')`)
+
+// powershell judges a script of PowerShell.
+func (f *file) powershell() {
+	var all []setting
+	for _, m := range inPowerShell.FindAllStringSubmatchIndex(f.text, -1) {
+		value := span{max(m[4], m[6]), max(m[5], m[7])} // of the kind of quotes that is not there, -1
+		start := m[0] + strings.Index(f.text[m[0]:], "$")
+		s := setting{
+			name: f.text[m[2]:m[3]], value: f.text[value.start:value.end], at: span{start, m[1]}, valueAt: value,
+			unknown: m[4] >= 0 && strings.ContainsAny(f.text[value.start:value.end], "$`"),
+		}
+		all = append(all, s)
+		f.variable(&s)
+		f.notOnWindows(&s)
+	}
+	f.alone(all)
 }
 
 // notOnWindows: PyTorch for Windows has no expandable segments.

@@ -23,6 +23,8 @@ func Check(kind Kind, name string, text []byte) []rules.Mistake {
 		f.shell()
 	case Batch:
 		f.batch()
+	case PowerShell:
+		f.powershell()
 	case Dockerfile:
 		f.dockerfile()
 	case Dotenv:
@@ -103,15 +105,15 @@ func (f *file) nameByRelease(s *setting) (found faults) {
 }
 
 // pinned are the ways in which a file names the release of PyTorch that it is for.
-var pinned = regexp.MustCompile(`(?:\btorch==|\bpytorch==|\bpytorch/pytorch:)(2\.[0-9]+)\b`)
+var pinned = regexp.MustCompile(`(?:\btorch==|\bpytorch==|/pytorch:)(2\.[0-9]+)\b(?:\.[0-9]+)?(\+cpu)?`)
 
 // releaseIn returns the release of PyTorch that a file names, or nil where it names none
-// that is known, or several.
+// that is known, or several, or one without CUDA.
 func releaseIn(text string) *allocator.Version {
 	var release *allocator.Version
 	for _, m := range pinned.FindAllStringSubmatch(text, -1) {
 		v, err := allocator.ParseVersion(m[1])
-		if err != nil || release != nil && *release != v || v.AtLeast(allocator.Newest.Major, allocator.Newest.Minor+1) {
+		if err != nil || m[2] != "" || release != nil && *release != v || v.AtLeast(allocator.Newest.Major, allocator.Newest.Minor+1) {
 			return nil
 		}
 		release = &v

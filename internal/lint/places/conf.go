@@ -16,6 +16,16 @@ import (
 // runs, as "max_split_size_mb:$SIZE", has none.
 func Conf(value string) []Fault { return confAt(value, nil) }
 
+// ConfMistakes is Conf for those who put what it finds into a source of their own: offsets
+// are those of the value.
+func ConfMistakes(value string) []rules.Mistake {
+	var all []rules.Mistake
+	for _, f := range Conf(value) {
+		all = append(all, f.mistake(span{f.Start, f.End}))
+	}
+	return all
+}
+
 // confAt judges a settings string for a release, or where that is nil for all.
 func confAt(value string, release *allocator.Version) []Fault {
 	if len(value) > conf.Longest || isTemplate(value) {

@@ -11,18 +11,19 @@ type Kind uint8
 
 // The kinds of files.
 const (
-	Shell      Kind = iota + 1 // scripts of sh, bash and the like, and the job scripts of Slurm
-	Batch                      // .bat and .cmd of Windows
-	Dockerfile                 // and Containerfile
-	Dotenv                     // NAME=value lines, as .env
-	YAML                       // compose files, Kubernetes, configurations
+	Shell Kind = iota + 1 // scripts of sh, bash and the like, and the job scripts of Slurm
+	Batch                 // .bat and .cmd of Windows
+	PowerShell
+	Dockerfile // and Containerfile
+	Dotenv     // NAME=value lines, as .env
+	YAML       // compose files, Kubernetes, configurations
 	TOML
 	JSON
 )
 
 // String names the kind.
 func (k Kind) String() string {
-	return [...]string{"", "shell script", "batch file", "Dockerfile", "file of variables", "YAML", "TOML", "JSON"}[k]
+	return [...]string{"", "shell script", "batch file", "PowerShell script", "Dockerfile", "file of variables", "YAML", "TOML", "JSON"}[k]
 }
 
 // MaxBytes is the longest file that is read: settings are written by hand.
@@ -31,7 +32,7 @@ const MaxBytes = 1 << 20
 // byExtension are the kinds that a name's ending tells.
 var byExtension = map[string]Kind{
 	".sh": Shell, ".bash": Shell, ".zsh": Shell, ".ksh": Shell, ".slurm": Shell, ".sbatch": Shell, ".sub": Shell, ".pbs": Shell, ".lsf": Shell,
-	".bat": Batch, ".cmd": Batch,
+	".bat": Batch, ".cmd": Batch, ".ps1": PowerShell,
 	".dockerfile": Dockerfile, ".containerfile": Dockerfile,
 	".env":  Dotenv,
 	".yaml": YAML, ".yml": YAML,

@@ -11,6 +11,7 @@ import (
 
 // kubernetes judges what a manifest, or a chart's values, ask of a GPU.
 func (f *file) kubernetes(document *tree) {
+	onEveryNode := document.scalar("kind") == "DaemonSet" // as monitors are, which have to see all GPUs
 	document.all(func(t *tree) {
 		if limits, requests := t.get("limits"), t.get("requests"); isResources(t) {
 			f.resourceNames(limits)
@@ -18,7 +19,7 @@ func (f *file) kubernetes(document *tree) {
 			f.resourceAmounts(t, limits, requests)
 		}
 		if len(t.list("containers")) > 0 {
-			f.pod(t)
+			f.pod(t, onEveryNode)
 		}
 	})
 }
@@ -150,15 +151,19 @@ func (f *file) refusedLimit(at span, why, format string, args ...any) {
 }
 
 // pod judges the containers of a pod.
-func (f *file) pod(spec *tree) {
+func (f *file) pod(spec *tree, onEveryNode bool) {
 	for _, c := range spec.list("containers") {
 		if c.kind != mapTree || c.open || c.get("env") == nil && c.get("resources") == nil {
 			continue
 		}
 		gpus := gpusOf(c)
 		env := settingsIn(orEmpty(c.get("env")))
-		f.pastScheduler(c, gpus, env)
-		f.numbersInContainer(gpus, env)
+		if !onEveryNode {
+			f.pastScheduler(c, gpus, env)
+		}
+		if c.scalar("securityContext", "privileged") != "true" { // else it has all devices of the node
+			f.numbersInContainer(gpus, env)
+		}
 		if gpus > 0 {
 			f.sharedMemory(spec, c)
 		}

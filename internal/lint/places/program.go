@@ -16,6 +16,9 @@ var wrappers = map[string][]string{
 	"compute-sanitizer": {"--tool"}, "cuda-memcheck": {"--tool"}, "cuda-gdb": nil, "nsys": nil, "ncu": nil,
 }
 
+// runners start a program in an environment of Python: "uv run python train.py".
+var runners = []string{"uv", "poetry", "pdm", "pixi", "hatch", "pipenv"}
+
 // takesOne are wrappers whose first word that is no option is their own.
 var takesOne = []string{"timeout", "taskset"}
 
@@ -35,6 +38,10 @@ func programOf(words []word) program {
 			return p
 		}
 		p.first, p.name, p.args = words[0], path.Base(words[0].text), words[1:]
+		if slices.Contains(runners, p.name) && len(p.args) > 1 && p.args[0].is("run") {
+			words = skipOptions(p.args[1:], nil)
+			continue
+		}
 		withValue, isWrapper := wrappers[p.name]
 		if !isWrapper {
 			return p
@@ -92,7 +99,8 @@ func (p *program) isTool() bool {
 }
 
 // option returns the value of the last option of one of the names: "--name=value", or
-// "--name value". known is false where it is made when the script runs.
+// "--name value". One that is made when the script runs is the name of its variable, with
+// a $ before it.
 func option(words []word, names ...string) (value string, at word, ok bool) {
 	for i, w := range words {
 		name, v, equals := strings.Cut(w.text, "=")
@@ -101,9 +109,9 @@ func option(words []word, names ...string) (value string, at word, ok bool) {
 		}
 		switch {
 		case equals:
-			value, at, ok = v, w, w.known
+			value, at, ok = v, w, true
 		case i+1 < len(words):
-			value, at, ok = words[i+1].text, words[i+1], words[i+1].known
+			value, at, ok = words[i+1].text, words[i+1], true
 		}
 	}
 	return value, at, ok
@@ -117,8 +125,8 @@ type launch struct {
 }
 
 // launchOf returns how many processes a launcher starts on each machine, one a GPU as all
-// of them mean it, where that is written as a number.
-func launchOf(p *program) (launch, bool) {
+// of them mean it, where that is a number or a variable whose number is known.
+func launchOf(p *program, number func(string) (int, bool)) (launch, bool) {
 	words := p.args
 	names := []string{"--nproc_per_node", "--nproc-per-node"}
 	switch {
@@ -137,7 +145,12 @@ func launchOf(p *program) (launch, bool) {
 	}
 	value, at, ok := option(ownOptions(words), names...)
 	n, err := strconv.Atoi(value)
-	if !ok || err != nil || n <= 0 {
+	if name, isVariable := strings.CutPrefix(value, "$"); ok && isVariable {
+		n, ok = number(name)
+	} else if err != nil {
+		return launch{}, false
+	}
+	if !ok || n <= 0 {
 		return launch{}, false
 	}
 	return launch{what: names[0] + "=" + value, processes: n, at: at.at}, true

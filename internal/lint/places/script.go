@@ -1,8 +1,10 @@
 package places
 
 import (
+	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -14,6 +16,7 @@ type script struct {
 	uses      map[string]bool // variables that are read
 	exports   map[string]bool // variables that are exported, wherever
 	exportAll bool            // by set -a
+	numbers   map[string]int  // variables that are set once, to a number
 }
 
 // step is one thing that a script does: a command, or setting variables.
@@ -31,14 +34,31 @@ type step struct {
 func readScript(text string, base int) *script {
 	r := &scriptReader{base: base, out: &script{uses: map[string]bool{}, exports: map[string]bool{}}}
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
+	failed := false
 	for stmt, err := range parser.StmtsSeq(strings.NewReader(text)) {
-		if err != nil {
-			break
+		if failed = failed || err != nil; failed {
+			continue // the parser may go on after an error, and minds being left
 		}
 		r.stmt(stmt, true)
 		r.references(stmt)
 	}
+	r.out.findNumbers()
 	return r.out
+}
+
+// findNumbers notes the variables that always have one number.
+func (s *script) findNumbers() {
+	s.numbers = map[string]int{}
+	sets := map[string]int{}
+	for _, step := range s.steps {
+		for _, set := range step.sets {
+			sets[set.name]++
+			if n, err := strconv.Atoi(set.value); err == nil && !set.unknown && step.always && len(step.words) == 0 {
+				s.numbers[set.name] = n
+			}
+		}
+	}
+	maps.DeleteFunc(s.numbers, func(name string, _ int) bool { return sets[name] > 1 })
 }
 
 // scriptReader makes steps of statements.

@@ -3,6 +3,7 @@ package places
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -51,6 +52,9 @@ func (f *file) compose(document *tree) {
 			continue
 		}
 		gpu := f.composeDevices(s)
+		if s.scalar("privileged") != "true" && !s.open {
+			f.numbersInContainer(devicesOf(s), settingsIn(orEmpty(s.get("environment"))))
+		}
 		command := commandOf(s)
 		if !gpu || s.open || s.get("shm_size") != nil || s.scalar("ipc") != "" || !strings.Contains(command, "python") && !strings.Contains(command, "torchrun") {
 			continue
@@ -83,6 +87,23 @@ func (f *file) composeDevices(s *tree) bool {
 		}
 	}
 	return gpu
+}
+
+// devicesOf is how many GPUs a service has; 0 where that is not written.
+func devicesOf(s *tree) int {
+	n := 0
+	for _, d := range s.list("deploy", "resources", "reservations", "devices") {
+		count, err := strconv.Atoi(d.scalar("count"))
+		switch ids := d.list("device_ids"); {
+		case len(ids) > 0:
+			n += len(ids)
+		case err == nil:
+			n += count
+		default:
+			return 0
+		}
+	}
+	return n
 }
 
 func (f *file) refusedDevice(at span, message, remedy string) {

@@ -48,6 +48,7 @@ func (c *shellCheck) step(s *step) {
 		c.variable(set)
 	}
 	c.blanksAround(s)
+	c.blankBehind(s)
 	c.setOfWindows(s)
 	c.asArgument(s, &p)
 }
@@ -82,6 +83,16 @@ func (c *shellCheck) blanksAround(s *step) {
 	}
 }
 
+// blankBehind finds "NAME= 0 program": the variable is empty, and 0 the command.
+func (c *shellCheck) blankBehind(s *step) {
+	if len(s.sets) == 0 || len(s.words) == 0 || !s.words[0].known || strings.Trim(s.words[0].text, "0123456789,") != "" {
+		return
+	}
+	if set := s.sets[len(s.sets)-1]; forPrograms(set.name) && set.value == "" && !set.unknown {
+		c.noEffect(set.at, rules.High, fmt.Sprintf("write %s=%s without the blank", set.name, s.words[0].text), "%s is set to nothing, and %s is taken for the command: the shell takes no blanks around =", set.name, s.words[0].text)
+	}
+}
+
 // setOfWindows finds "set NAME=value", which in a shell of Unix sets the script's
 // arguments.
 func (c *shellCheck) setOfWindows(s *step) {
@@ -99,6 +110,12 @@ func (c *shellCheck) asArgument(s *step, p *program) {
 		before := p.wrappers[len(p.wrappers)-1]
 		c.noEffect(p.first.at, rules.High, fmt.Sprintf("move %s in front of %s, or write env %s=… after it", set.name, p.wrappers[0], set.name),
 			"%s takes %s=… for the program to start", before, set.name)
+		return
+	}
+	if p.name == "export" && len(p.wrappers) > 0 && len(p.args) > 0 {
+		if set, ok := settingOfWord(p.args[0]); ok && forPrograms(set.name) {
+			c.noEffect(s.at, rules.High, fmt.Sprintf("write export %s=… without %s", set.name, p.wrappers[0]), "%s starts a process of its own for the export, which ends with it", p.wrappers[0])
+		}
 		return
 	}
 	if !p.usesGPU() {
@@ -175,7 +192,7 @@ func (c *shellCheck) twice() {
 	last := map[string]*setting{}
 	for i := range c.steps {
 		s := &c.steps[i]
-		if len(s.words) > 0 && !slices.Contains(startNothing, programOf(s.words).name) {
+		if p := programOf(s.words); len(s.words) > 0 && (p.name == "unset" || !slices.Contains(startNothing, p.name)) {
 			clear(last)
 		}
 		if len(s.words) > 0 || !s.always {

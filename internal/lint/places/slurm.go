@@ -146,10 +146,24 @@ func (c *shellCheck) ranks() {
 			continue
 		}
 		p := programOf(s.words)
-		if l, ok := launchOf(&p); ok {
+		if l, ok := launchOf(&p, c.number); ok {
 			c.ranksOf(&l, &p, s, &here)
 		}
 	}
+}
+
+// number returns the number that a variable always has: the script's own, or one that
+// Slurm sets from the job's options.
+func (c *shellCheck) number(variable string) (n int, ok bool) {
+	switch variable {
+	case "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE":
+		n, _, ok = c.slurm.gpusPerNode()
+	case "SLURM_NTASKS_PER_NODE":
+		n, _, ok = c.slurm.number("ntasks-per-node")
+	default:
+		n, ok = c.numbers[variable]
+	}
+	return n, ok
 }
 
 func (c *shellCheck) ranksOf(l *launch, p *program, s *step, visible *setting) {
