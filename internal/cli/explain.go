@@ -108,9 +108,10 @@ type textResult struct {
 
 // explained is one device of one recording, explained.
 type explained struct {
-	row  analyze.RankRow
-	json report.DeviceJSON
-	text string
+	row      analyze.RankRow
+	findings []rules.Finding
+	json     report.DeviceJSON
+	text     string
 }
 
 var groupings = map[string]analyze.By{"line": analyze.ByLine, "category": analyze.ByCategory, "module": analyze.ByModule, "stack": analyze.ByStack, "tree": analyze.ByTree}
@@ -389,7 +390,7 @@ func (e *explainer) explained(x *analyze.Explanation) (explained, error) {
 		e.failed = append(e.failed, f)
 	}
 	e.mu.Unlock()
-	out := explained{row: x.Row()}
+	out := explained{row: x.Row(), findings: x.Findings}
 	if e.f.json {
 		out.json = report.NewDeviceJSON(x)
 		return out, nil

@@ -52,6 +52,7 @@ type Check struct {
 	Seen  string   // one sentence without its full stop; of what is unknown, why
 	Means string   // what follows from it; empty where that is plain
 	Do    []string // what to do, best first
+	Rule  string   // of the catalogue, where a setting breaks one; else empty
 }
 
 // Verdict sums the checks up.

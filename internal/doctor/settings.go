@@ -131,7 +131,7 @@ func judged(conf string, parsed *allocator.Settings) []rules.Finding {
 
 // fromFinding makes a check of a finding. Its evidence speaks of recordings, and is left out.
 func fromFinding(id string, finding rules.Finding) Check {
-	c := Check{ID: id, State: Note, Seen: finding.Title, Means: "See 'ullage rules " + finding.Rule + "'."}
+	c := Check{ID: id, State: Note, Seen: finding.Title, Means: "See 'ullage rules " + finding.Rule + "'.", Rule: finding.Rule}
 	if finding.Severity >= rules.Warning {
 		c.State = Warning
 	}
