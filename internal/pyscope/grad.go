@@ -59,18 +59,9 @@ func (m *Module) gradEverywhere() Grad {
 }
 
 func (m *Module) gradWith(with syntax.Node) (Grad, bool) {
-	for c := range with.Children() {
-		if !c.Is("with_clause") {
-			continue
-		}
-		for item := range c.Children() {
-			value := item.Field("value")
-			if value.Is("as_pattern") {
-				value = value.Child(0)
-			}
-			if mode, ok := m.switches(value, 0); ok {
-				return m.because(mode, value, "with "+oneLine(value)), true
-			}
+	for _, value := range entered(with) {
+		if mode, ok := m.switches(value, 0); ok {
+			return m.because(mode, value, "with "+oneLine(value)), true
 		}
 	}
 	return Grad{}, false
@@ -175,6 +166,7 @@ func (m *Module) switchName(n syntax.Node, depth int) (Mode, bool) {
 	return GradUnknown, false
 }
 
+// gradFunction is for the body of a function, without the with blocks in it.
 func (m *Module) gradFunction(f *Function, n syntax.Node, depth int) Grad {
 	for _, d := range f.Decorators {
 		if mode, ok := m.switches(d.Node, 0); ok {
@@ -184,13 +176,16 @@ func (m *Module) gradFunction(f *Function, n syntax.Node, depth int) Grad {
 	if g, ok := m.gradStatement(f.Scope, n); ok {
 		return g
 	}
-	if g, ok := m.gradFramework(f); ok {
+	if g, ok := m.grads[f]; ok {
 		return g
 	}
-	if depth > 6 {
-		return Grad{Mode: GradUnknown, Why: "the calls that lead here are too many to follow"}
+	m.grads[f] = Grad{} // while it is being found: a function that calls itself says nothing
+	g, ok := m.gradFramework(f)
+	if !ok {
+		g = m.gradCallers(f, depth)
 	}
-	return m.gradCallers(f, depth)
+	m.grads[f] = g
+	return g
 }
 
 // gradStatement looks for torch.set_grad_enabled(False) as a statement before a node, not in
@@ -236,6 +231,9 @@ var lightningEval = map[string]bool{
 
 // gradCallers is for a function that says nothing itself: where its calls stand.
 func (m *Module) gradCallers(f *Function, depth int) Grad {
+	if depth > 6 {
+		return Grad{Mode: GradUnknown, Why: "the calls that lead here are too many to follow"}
+	}
 	if len(f.Callers) == 0 {
 		return m.gradEverywhere()
 	}

@@ -128,6 +128,9 @@ func (m *Module) linkCalls() {
 	for _, f := range m.Functions {
 		m.findEscapes(f, called)
 	}
+	for _, c := range m.Calls {
+		m.noteBackward(c)
+	}
 }
 
 // target finds which function of the module a call runs.

@@ -11,6 +11,7 @@ type Module struct {
 	Classes   []*Class
 	Calls     []*Call
 	Loops     []*Loop
+	Imported  []string // qualified names of all that is imported
 	Stars     []string // modules of which everything is imported
 
 	refAt   []*Ref // by index of node
@@ -18,7 +19,11 @@ type Module struct {
 	loopAt  map[int]*Loop
 	callAt  map[int]*Call
 
-	switchStatements []*Call // torch.set_grad_enabled(…) and the like as statements
+	switchStatements []*Call                  // torch.set_grad_enabled(…) as a statement
+	backwarded       map[*Place][]syntax.Node // places whose value backward() is called on, and where
+	values           values
+	grads            map[*Function]Grad
+	repeats          map[*Function]*Repeat
 }
 
 // New goes over a tree.
@@ -26,6 +31,8 @@ func New(tree *syntax.Tree) *Module {
 	m := &Module{
 		Tree: tree, refAt: make([]*Ref, tree.Len()),
 		scopeAt: map[int]*Scope{}, loopAt: map[int]*Loop{}, callAt: map[int]*Call{},
+		backwarded: map[*Place][]syntax.Node{}, grads: map[*Function]Grad{}, repeats: map[*Function]*Repeat{},
+		values: values{done: map[question]answer{}, open: map[question]int{}},
 	}
 	m.Top = m.open(ModuleScope, tree.Root(), nil)
 	b := &builder{m: m}

@@ -1,0 +1,74 @@
+package pyscope
+
+import "github.com/ullage-dev/ullage/internal/syntax"
+
+// noteBackward remembers the places whose value a call runs backward on: loss.backward(),
+// (a + b).mean().backward(), scaler.scale(loss).backward(), accelerator.backward(loss),
+// torch.autograd.backward(loss).
+func (m *Module) noteBackward(c *Call) {
+	switch {
+	case c.Method == "backward" && len(c.Args()) == 0:
+		m.backwardOn(c.Object, c.Node, 0)
+	case c.Method == "backward" && c.Object.Is("call", "parenthesized_expression"), c.Method == "backward" && !m.helper(c):
+		m.backwardOn(c.Object, c.Node, 0)
+	case c.Method == "backward", c.Method == "manual_backward":
+		m.backwardOn(c.Arg(0, "loss"), c.Node, 0)
+	}
+}
+
+// helper reports whether backward is a method of something that takes the loss: an accelerator, a
+// fabric, an engine, torch.autograd.
+func (m *Module) helper(c *Call) bool {
+	if c.Name == "torch.autograd.backward" {
+		return true
+	}
+	if c.Args()[0].Is("keyword_argument") {
+		return false
+	}
+	name := lastPart(c.Object.Text())
+	return name != "loss" && m.backwardArgument(c.Args()[0])
+}
+
+// backwardArgument reports whether an argument looks like the loss, and not the gradient that
+// tensor.backward(gradient) takes.
+func (m *Module) backwardArgument(n syntax.Node) bool {
+	return !n.Is("call") || !torchMakes[lastPart(n.Field("function").Text())]
+}
+
+func (m *Module) backwardOn(n, at syntax.Node, depth int) {
+	if p := m.Place(n); p != nil {
+		m.backwarded[p] = append(m.backwarded[p], at)
+		return
+	}
+	if depth > 8 {
+		return
+	}
+	switch n.Kind() {
+	case "binary_operator":
+		m.backwardOn(n.Field("left"), at, depth+1)
+		m.backwardOn(n.Field("right"), at, depth+1)
+	case "unary_operator":
+		m.backwardOn(n.Field("argument"), at, depth+1)
+	case "parenthesized_expression":
+		m.backwardOn(n.Child(0), at, depth+1)
+	case "call":
+		m.backwardOnCall(m.Call(n), at, depth)
+	}
+}
+
+func (m *Module) backwardOnCall(c *Call, at syntax.Node, depth int) {
+	switch {
+	case c == nil:
+	case c.Target != nil && c.Class == nil:
+		for _, r := range c.Target.Returns {
+			m.backwardOn(r, at, depth+1)
+		}
+	case c.Method == "scale" || c.Name == "sum" || c.Name == "torch.stack" || c.Name == "torch.mean" || c.Name == "torch.sum":
+		m.backwardOn(c.Arg(0, ""), at, depth+1)
+	case c.Method != "":
+		m.backwardOn(c.Object, at, depth+1)
+	}
+}
+
+// Backward returns where backward() is called on the value of a place, in any function.
+func (m *Module) Backward(p *Place) []syntax.Node { return m.backwarded[p] }
