@@ -14,6 +14,7 @@ func factories() []func(*App) *cobra.Command {
 	return []func(*App) *cobra.Command{
 		newRules,
 		newExplain,
+		newLint,
 		newTune,
 		newView,
 		newFit,
@@ -33,6 +34,7 @@ func factories() []func(*App) *cobra.Command {
 // Groups of commands in the help text.
 const (
 	groupRead    = "read"
+	groupCode    = "code"
 	groupRun     = "run"
 	groupMachine = "machine"
 	groupOther   = "other"
@@ -84,6 +86,7 @@ func New(app *App) *cobra.Command {
 func addGroups(root *cobra.Command) {
 	groups := []*cobra.Group{
 		{ID: groupRead, Title: "Read a recording:"},
+		{ID: groupCode, Title: "Read the code:"},
 		{ID: groupRun, Title: "Watch a program:"},
 		{ID: groupMachine, Title: "Watch a machine:"},
 		{ID: groupOther, Title: "Other commands:"},

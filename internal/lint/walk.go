@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -218,13 +217,18 @@ func (w *walker) addFile(name, abs, top string, size int64, named bool) error {
 	}
 	if checker == nil {
 		if named {
-			w.notices = append(w.notices, Notice{Kind: Unread, File: name, Text: "is neither Python, nor a notebook, nor a script or configuration of a kind that lint knows"})
+			w.unknown(name)
 		}
 		return nil
 	}
 	w.seen[abs] = true
 	f := &file{name: name, abs: abs, size: size, checker: checker, data: !named && checker.MayBeData(name)}
 	return w.configure(f, filepath.Dir(abs), top)
+}
+
+// unknown tells of a file that was named and that no checker takes.
+func (w *walker) unknown(name string) {
+	w.notices = append(w.notices, Notice{Kind: Unread, File: name, Text: "is neither Python, nor a notebook, nor a script or configuration of a kind that lint knows"})
 }
 
 // mayHaveHead tells whether a file may be a script that its name does not tell of.
@@ -252,7 +256,8 @@ func (w *walker) addStdin() error {
 	}
 	head := w.opt.Stdin[:min(len(w.opt.Stdin), headBytes)]
 	if f.checker = w.checkerOf(name, bytes.Clone(head)); f.checker == nil {
-		return fmt.Errorf("%s: standard input of a kind that lint does not know", name)
+		w.unknown(name)
+		return nil
 	}
 	f.abs, f.in = w.abs(name), true
 	return w.configure(f, filepath.Dir(f.abs), filepath.Dir(f.abs))
