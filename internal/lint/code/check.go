@@ -19,7 +19,8 @@ import (
 
 // Options are what a source does not say itself.
 type Options struct {
-	Test bool // it is a test or an example: it does not run for long
+	Test bool                              // it is a test or an example: it does not run for long
+	Conf func(text string) []rules.Mistake // judges a settings string of the allocator, by offsets in it; nil: it is not judged
 }
 
 // checker is the code of one rule, or of a few that look at the same things.
@@ -35,7 +36,9 @@ var torchWords = []string{"torch", "lightning", "transformers", "accelerate"}
 
 // checkers lists the rules.
 func checkers() []checker {
-	return []checker{}
+	return slices.Concat(
+		memoryCheckers(),
+	)
 }
 
 // pass is one source being checked by one rule.
@@ -44,6 +47,7 @@ type pass struct {
 	opt   Options
 	rule  checker
 	found []rules.Mistake
+	facts facts
 }
 
 // Check returns the mistakes in a module, by place.

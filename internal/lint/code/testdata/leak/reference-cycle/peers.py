@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-model = nn.Linear(64, 64).cuda()
+model = nn.Linear(64, 64).cuda()  # want: third/context
 
 
 class Node:

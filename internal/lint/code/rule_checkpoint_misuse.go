@@ -1,0 +1,49 @@
+package code
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/ullage-dev/ullage/internal/pyscope"
+	"github.com/ullage-dev/ullage/internal/rules"
+)
+
+// wholeModel matches what people call a model, alone or as an attribute.
+var wholeModel = regexp.MustCompile(`^(self\.)?(model|net|network)$`)
+
+// checkCheckpointMisuse finds activation checkpointing that leaves the reentrant form to chance, or that is put
+// around a whole model.
+func checkCheckpointMisuse(p *pass) {
+	const module = "torch.utils.checkpoint."
+	for _, c := range p.calls(module+"checkpoint", module+"checkpoint_sequential") {
+		if c.Open() || len(c.Args()) == 0 {
+			continue
+		}
+		fn := c.Args()[0]
+		if c.Keyword("use_reentrant").Ok() {
+			p.reportWholeModel(c)
+			continue
+		}
+		p.report(c.Node, rules.Mistake{
+			Rule: "peak/checkpoint-misuse", Severity: rules.Warning, Confidence: rules.Medium,
+			Message:  fmt.Sprintf("checkpoint of %s does not say use_reentrant: the reentrant form gives no gradients where no input needs them, and ignores what is not an argument", short(fn)),
+			Evidence: []string{"use_reentrant defaults to True, with a warning since PyTorch 2.1"},
+			Remedy:   "pass use_reentrant=False",
+		})
+	}
+}
+
+// reportWholeModel reports one checkpoint around all there is to save.
+func (p *pass) reportWholeModel(c *pyscope.Call) {
+	fn := c.Args()[0]
+	f := p.Function(c.Node)
+	if f == nil || c.Name != "torch.utils.checkpoint.checkpoint" || !wholeModel.MatchString(fn.Text()) || f.Phase() != pyscope.Train {
+		return
+	}
+	p.report(c.Node, rules.Mistake{
+		Rule: "peak/checkpoint-misuse", Severity: rules.Warning, Confidence: rules.Medium,
+		Message:  fmt.Sprintf("one checkpoint around all of %s saves nothing: backward runs all of it again, with all activations alive", short(fn)),
+		Evidence: []string{fmt.Sprintf("%s calls backward on what comes of it", f.Name)},
+		Remedy:   fmt.Sprintf("checkpoint the blocks within %s instead, each by itself", short(fn)),
+	})
+}

@@ -1,0 +1,82 @@
+package code
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/pyscope"
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
+
+var (
+	logitsName = regexp.MustCompile(`(^|[._])logits$`)
+	// overTokens matches what is done to logits over a vocabulary in a language model: the view of a loss over
+	// all tokens, or the shift by one.
+	overVocabulary = regexp.MustCompile(`(view|reshape)\(\s*-1\s*,\s*[\w.\[\]"']*vocab`)
+	shifted        = regexp.MustCompile(`\[\s*(\.\.\.|:)\s*,\s*:\s*-1\b`)
+	// partly matches logits of which only the last token or the labelled ones are taken.
+	partly = regexp.MustCompile(`\[[^\]]*:\s*,\s*-1\b`)
+)
+
+// checkFullLogits finds losses that take the logits of all tokens in float32 at once.
+func checkFullLogits(p *pass) {
+	done := map[*pyscope.Function]bool{}
+	for _, c := range p.Calls {
+		f := p.Function(c.Node)
+		if f == nil || done[f] || !p.castsLogits(c) || p.chunked(c.Node) {
+			continue
+		}
+		why, ok := p.languageLoss(f)
+		if !ok {
+			continue
+		}
+		done[f] = true
+		p.report(c.Node, rules.Mistake{
+			Rule: "peak/full-logits", Severity: rules.Warning, Confidence: rules.Medium,
+			Message:  fmt.Sprintf("%s makes a float32 copy of the logits of all tokens, and the loss keeps more of that size", short(c.Node)),
+			Evidence: []string{why},
+			Remedy:   "compute the loss over chunks of tokens, casting each, or use a fused linear cross-entropy",
+		})
+	}
+}
+
+// castsLogits reports whether a call casts logits to float32.
+func (p *pass) castsLogits(c *pyscope.Call) bool {
+	if !logitsName.MatchString(c.Object.Text()) || partly.MatchString(c.Node.Text()) {
+		return false
+	}
+	switch c.Method {
+	case "float":
+		return len(c.Args()) == 0
+	case "to":
+		dtype := p.Qualified(c.Arg(0, "dtype"))
+		return dtype == "torch.float32" || dtype == "torch.float"
+	}
+	return false
+}
+
+// chunked reports whether a node runs over pieces, one at a time.
+func (p *pass) chunked(n syntax.Node) bool {
+	l := p.loopStatement(n)
+	return l != nil && regexp.MustCompile(`chunk|split|range\(`).MatchString(l.Over().Text())
+}
+
+// languageLoss tells why a function computes the loss of a language model over its vocabulary.
+func (p *pass) languageLoss(f *pyscope.Function) (why string, ok bool) {
+	body := f.Body().Text()
+	over := overVocabulary.FindString(body) != "" || shifted.FindString(body) != "" && strings.Contains(body, "logits")
+	if !over {
+		return "", false
+	}
+	for _, c := range f.Calls {
+		switch {
+		case c.Name == "torch.nn.functional.cross_entropy", p.Type(c.Callee) == "torch.nn.CrossEntropyLoss", p.Qualified(c.Callee.Field("function")) == "torch.nn.CrossEntropyLoss":
+			return fmt.Sprintf("line %d: the cross-entropy over the vocabulary", p.Line(c.Node)), true
+		case c.Name == "torch.log_softmax" || c.Name == "torch.nn.functional.log_softmax" || c.Method == "log_softmax":
+			return fmt.Sprintf("line %d: the log-softmax over the vocabulary", p.Line(c.Node)), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,118 @@
+package code
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/ullage-dev/ullage/internal/pyscope"
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
+
+// checkpoints matches names of what holds weights; dataFiles of what is mostly saved from the CPU.
+var (
+	checkpoints = regexp.MustCompile(`(?i)(ckpt|checkpoint|snapshot|weight|state_?dict|\bstate|pretrain|resume|model)`)
+	dataFiles   = regexp.MustCompile(`(?i)(data|index|indices|cache|rng|token|sampler|args|config|embed|feature|label|metric|vocab|sched|scaler)`)
+	// rankFiles matches files of which each rank has its own, saved from its own GPU.
+	rankFiles = regexp.MustCompile(`(?i)rank|process_index|shard`)
+)
+
+// checkLoad finds torch.load in distributed code that puts tensors back where they were saved:
+// on GPU 0, in all ranks.
+func checkLoad(p *pass) {
+	s := p.spread()
+	if !s.distributed() {
+		return
+	}
+	for _, c := range p.loads() {
+		if p.mapLocation(c).given || p.byOneRank(c.Node) || rankFiles.MatchString(p.spelledOut(c.Arg(0, "f"), 0)) {
+			continue
+		}
+		sure := rules.Medium
+		if !p.loadsWeights(c) {
+			sure = rules.Low
+		}
+		m := rules.Mistake{
+			Rule: "dist/load-on-gpu0", Severity: rules.Warning, Confidence: sure,
+			Message:  fmt.Sprintf("every rank loads %s onto the GPU it was saved from, which is GPU 0 as a rule", short(c.Arg(0, "f"))),
+			Evidence: []string{"torch.load without map_location puts tensors back on the device that the file names"},
+			Remedy:   `pass map_location="cpu" and let load_state_dict copy to the rank's own GPU`,
+		}
+		for _, setup := range slices.Concat(s.inits, s.wraps) {
+			m.Related = append(m.Related, related(setup.Node, "the processes are made to work together here"))
+			break
+		}
+		p.report(c.Node, m)
+	}
+}
+
+// loads returns the calls of torch.load.
+func (p *pass) loads() []*pyscope.Call { return p.calls("torch.load", "torch.serialization.load") }
+
+// location is where torch.load is told to put tensors.
+type location struct {
+	given bool // it is told something, or may be
+	device
+}
+
+// mapLocation returns where a call of torch.load puts tensors.
+func (p *pass) mapLocation(c *pyscope.Call) location {
+	arg := c.Arg(1, "map_location")
+	switch {
+	case c.Open():
+		return location{given: true}
+	case !arg.Ok() || arg.Is("none"):
+		return location{}
+	}
+	return location{true, p.device(arg)}
+}
+
+// loadsWeights reports whether what is loaded goes into a model or an optimizer, as far as its
+// use or the names around it tell.
+func (p *pass) loadsWeights(c *pyscope.Call) bool {
+	for a := range c.Node.Ancestors() {
+		if k := p.Call(a); k != nil && k.Method == "load_state_dict" {
+			return !dataFiles.MatchString(k.Object.Text())
+		}
+		if a.Is("expression_statement", "return_statement") {
+			break
+		}
+	}
+	place := p.storedIn(c.Node)
+	if place != nil && p.loadsState(place) {
+		return true
+	}
+	name := c.Arg(0, "f").Text()
+	if dataFiles.MatchString(name) {
+		return false
+	}
+	return checkpoints.MatchString(name) || place != nil && checkpoints.MatchString(place.Name)
+}
+
+// loadsState reports whether a place, or an item of it, is given to load_state_dict.
+func (p *pass) loadsState(place *pyscope.Place) bool {
+	return slices.ContainsFunc(p.Calls, func(c *pyscope.Call) bool {
+		return c.Method == "load_state_dict" && !dataFiles.MatchString(c.Object.Text()) && p.mentions(c.Node.Field("arguments"), place)
+	})
+}
+
+// spelledOut returns an expression with what its names are assigned, for a look at the words in it.
+func (p *pass) spelledOut(n syntax.Node, depth int) string {
+	text := n.Text()
+	if depth > 2 {
+		return text
+	}
+	for d := range n.Descendants() {
+		place := p.Place(d)
+		if place == nil || !d.Is("identifier") {
+			continue
+		}
+		for _, r := range place.Stores() {
+			if r.How == pyscope.ByAssign && r.Value.Ok() && !n.In(r.Value) {
+				text += " " + p.spelledOut(r.Value, depth+1)
+			}
+		}
+	}
+	return text
+}

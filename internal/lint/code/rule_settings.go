@@ -1,0 +1,132 @@
+package code
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
+
+// settingsCalls change the allocator's settings while the program runs.
+var settingsCalls = []string{
+	"torch.cuda.memory._set_allocator_settings", "torch._C._cuda_cudaCachingAllocator_set_allocator_settings",
+	"torch._C._accelerator_setAllocatorSettings",
+}
+
+// allocatorRules are those that a settings string may break; Options.Conf knows how.
+var allocatorRules = []string{
+	"conf/async-backend", "conf/bad-value", "conf/fraction-in-settings", "conf/host-option", "conf/inert-gc",
+	"conf/inert-non-split-rounding", "conf/max-split-expandable", "conf/repeated-option", "conf/roundup-trap",
+	"conf/throw-without-fraction", "conf/unknown-option",
+}
+
+// checkAllocatorSettings has the allocator's settings judged that a source sets, for itself or for
+// a program that it starts.
+func checkAllocatorSettings(p *pass) {
+	if p.opt.Conf == nil {
+		return
+	}
+	for _, s := range p.settings() {
+		if s.forAllocator() {
+			p.judge(s.value)
+		}
+	}
+	for _, c := range p.calls(settingsCalls...) {
+		p.judge(c.Arg(0, "env"))
+	}
+}
+
+// judge reports what is wrong with a settings string, where it says so.
+func (p *pass) judge(value syntax.Node) {
+	text, ok := literal(value)
+	if !ok {
+		return
+	}
+	at := strings.Index(value.Text(), text)
+	for _, m := range p.opt.Conf(text) {
+		p.report(value, m)
+		if last := &p.found[len(p.found)-1]; at >= 0 && m.End > m.Start {
+			last.Start, last.End = value.Start()+at+m.Start, value.Start()+at+m.End
+		}
+	}
+}
+
+// checkLateSettings finds settings that the allocator has no eyes for any more: it reads them once,
+// at its first use, and the backend when torch is imported.
+func checkLateSettings(p *pass) {
+	for _, s := range p.settings() {
+		if !s.own || !s.forAllocator() {
+			continue
+		}
+		text, _, _ := stringText(s.value)
+		if use, ok := p.usedBefore(s.node); ok {
+			p.reportLate(s, use.Node, "the allocator read its settings when "+short(use.Node)+" used it")
+		} else if i, ok := p.torchImported(s.node); ok && strings.Contains(text, "backend:") {
+			p.reportLate(s, i, "the backend is chosen when torch is imported")
+		}
+	}
+}
+
+func (p *pass) reportLate(s setting, by syntax.Node, why string) {
+	p.report(s.node, rules.Mistake{
+		Rule: "conf/ignored-variable", Severity: rules.Warning, Confidence: rules.High,
+		Message:  fmt.Sprintf("%s is set too late to have an effect in this process", s.name),
+		Evidence: []string{fmt.Sprintf("line %d: %s", p.Line(by), why)},
+		Related:  []rules.Related{related(by, why)},
+		Remedy:   "set it in front of import torch, or in the environment of the program that starts this one",
+	})
+}
+
+// usedBefore returns a use of a GPU that is sure to come before a node.
+func (p *pass) usedBefore(n syntax.Node) (gpuUse, bool) {
+	for _, u := range p.gpuUses() {
+		if u.Node.Start() < n.Start() && p.Function(u.Node) == p.Function(n) && u.device.sure && !exclusive(u.Node, n) && !p.mainGuardBetween(u.Node, n) {
+			return u, true
+		}
+	}
+	return gpuUse{}, false
+}
+
+// mainGuardBetween reports whether one of two nodes runs only where the file is the program.
+func (p *pass) mainGuardBetween(a, b syntax.Node) bool {
+	guard := p.mainGuard()
+	return guard.Ok() && a.In(guard) && !b.In(guard)
+}
+
+// torchImported returns the import of torch in front of a node, at the module's top level.
+func (p *pass) torchImported(n syntax.Node) (syntax.Node, bool) {
+	for s := range p.Tree.Root().Children() {
+		if s.Start() > n.Start() {
+			break
+		}
+		if !s.Is("import_statement", "import_from_statement") {
+			continue
+		}
+		for name := range s.Descendants() {
+			if name.Is("dotted_name") && (name.Text() == "torch" || strings.HasPrefix(name.Text(), "torch.")) {
+				return s, true
+			}
+		}
+	}
+	return syntax.Node{}, false
+}
+
+// checkNoCaching finds the switch that turns the caching allocator off, which any value does.
+func checkNoCaching(p *pass) {
+	for _, s := range p.settings() {
+		if s.name != "PYTORCH_NO_CUDA_MEMORY_CACHING" || !s.own {
+			continue
+		}
+		m := rules.Mistake{
+			Rule: "conf/no-caching", Severity: rules.Warning, Confidence: rules.High,
+			Message:  "PYTORCH_NO_CUDA_MEMORY_CACHING makes a cudaMalloc and a cudaFree of every tensor",
+			Evidence: []string{"any value turns caching off, 0 as well"},
+			Remedy:   "remove it; set it in the shell for one run under compute-sanitizer",
+		}
+		if text, ok := literal(s.value); ok && text == "0" {
+			m.Message = `PYTORCH_NO_CUDA_MEMORY_CACHING="0" turns caching off as any other value does: each tensor is a cudaMalloc and a cudaFree`
+		}
+		p.report(s.node, m)
+	}
+}

@@ -1,0 +1,6 @@
+# after: llm-foundry PR#1075
+import os
+
+os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:8"  # want: conf/bad-value
+
+import torch

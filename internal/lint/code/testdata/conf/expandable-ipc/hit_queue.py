@@ -1,0 +1,19 @@
+# after: pytorch#165685
+import os
+
+os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+
+import torch
+import torch.multiprocessing as mp
+
+
+def produce(queue):
+    x = torch.zeros(1 << 20, device="cuda")
+    queue.put(x)  # want: conf/expandable-ipc
+
+
+if __name__ == "__main__":
+    mp.set_start_method("spawn")
+    queue = mp.Queue()
+    mp.Process(target=produce, args=(queue,)).start()
+    queue.get()

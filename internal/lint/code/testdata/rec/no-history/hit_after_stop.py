@@ -1,0 +1,8 @@
+import torch
+
+
+def profile(step):
+    torch.cuda.memory._record_memory_history(max_entries=100_000)
+    step()
+    torch.cuda.memory._record_memory_history(enabled=None)
+    torch.cuda.memory._dump_snapshot("step.pickle")  # want: rec/no-history
