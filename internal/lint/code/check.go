@@ -37,6 +37,7 @@ var torchWords = []string{"torch", "lightning", "transformers", "accelerate"}
 // checkers lists the rules.
 func checkers() []checker {
 	return slices.Concat(
+		leakCheckers(),
 		memoryCheckers(),
 	)
 }

@@ -11,7 +11,7 @@ class Recurrence(Function):
         h = torch.zeros_like(c)
         kernel(u, x, bias, init, h, c)
         ctx.save_for_backward(u, x, bias, init)
-        ctx.intermediate = c  # want: leak/tensor-on-ctx
+        ctx.intermediate = c  # want (all): leak/tensor-on-ctx
         ctx.size = size
         return h
 

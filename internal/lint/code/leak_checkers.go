@@ -1,0 +1,22 @@
+package code
+
+// leakCheckers lists the rules about memory that is kept too long.
+func leakCheckers() []checker {
+	return []checker{
+		{ids: []string{"leak/create-graph"}, check: checkCreateGraph, words: []string{"create_graph"}, long: true},
+		{ids: []string{"leak/retain-graph"}, check: checkRetainGraph, words: []string{"retain_graph"}, long: true},
+		{ids: []string{"leak/no-zero-grad"}, check: checkNoZeroGrad, words: []string{"backward"}, long: true},
+		{ids: []string{"leak/exception-frame"}, check: checkExceptionFrame, words: []string{"OutOfMemory", "out of memory", "oom"}},
+		{ids: []string{"leak/module-self-reference"}, check: checkModuleSelfReference, words: torchWords},
+		{ids: []string{"leak/hook-cache"}, check: checkHookCache, words: []string{"register_"}},
+		{ids: []string{"leak/cached-method"}, check: checkCachedMethod, words: []string{"functools", "lru_cache"}},
+		{ids: []string{"leak/tensor-on-ctx"}, check: checkTensorOnCtx, words: []string{"autograd"}},
+		{ids: []string{"leak/step-outputs"}, check: checkStepOutputs, words: []string{"lightning"}, long: true},
+		{ids: []string{"leak/eval-gather"}, check: checkEvalGather, words: []string{"compute_metrics"}},
+		{ids: []string{"leak/logger-tensors"}, check: checkLoggerTensors, words: []string{"torch"}, long: true},
+		{ids: []string{"leak/lr-scheduler"}, check: checkLRScheduler, words: []string{"lr_scheduler"}},
+		{ids: []string{"leak/reference-cycle"}, check: checkReferenceCycle, words: []string{"torch"}},
+		{ids: []string{"leak/profiler"}, check: checkProfiler, words: []string{"profiler"}, long: true},
+		{ids: []string{"leak/ipc-consumer"}, check: checkIPCConsumer, words: []string{"multiprocessing"}, long: true},
+	}
+}

@@ -1,0 +1,99 @@
+package code
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/pyscope"
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
+
+// checkLoggerTensors looks for meters and trackers of the module that are given a raw loss, and
+// add it up or collect it as it is. Loggers of other modules mostly make a number of it at once,
+// and how they do is not in the source, so only what the module shows counts.
+func checkLoggerTensors(p *pass) {
+	for _, c := range p.Calls {
+		if c.Target == nil || c.Class != nil || c.Target.Class == nil || c.Target.Class.IsModule() || c.Target.Name == "__init__" {
+			continue
+		}
+		why, again := p.repeats(c.Node)
+		if !again || p.Grad(c.Node).Mode != pyscope.GradOn || p.Class(c.Node) == c.Target.Class {
+			continue
+		}
+		for i, arg := range c.Args() {
+			if store := p.meterKeeps(c.Target, i); store.Ok() && p.rawLoss(arg, c.Node) {
+				p.report(c.Node, rules.Mistake{
+					Rule: "leak/logger-tensors", Severity: rules.Warning, Confidence: rules.High,
+					Message:  fmt.Sprintf("%s is given %s with its graph, and %s keeps it", short(c.Callee), short(arg), c.Target.Class.Name),
+					Evidence: []string{why},
+					Related:  []rules.Related{related(store, "it is added to what is there as it is")},
+					Remedy:   fmt.Sprintf("give it %s.detach(), or %[1]s.item() where a wait for the GPU does no harm", short(arg)),
+				})
+				break
+			}
+		}
+	}
+}
+
+// rawLoss reports whether an argument is sure to carry a graph: backward is called on it, or a
+// module made it.
+func (p *pass) rawLoss(arg, at syntax.Node) bool {
+	if !arg.Is("identifier", "attribute") {
+		return false
+	}
+	v := p.Value(arg)
+	if v.Has(pyscope.Graph) && v.Sure {
+		return true
+	}
+	place := p.Place(arg)
+	for _, c := range p.Calls {
+		if c.Method == "backward" && place != nil && p.Place(c.Object) == place && p.Function(c.Node) == p.Function(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// meterKeeps returns the statement with which a method keeps the argument in a position, as a
+// sum or in a list of the object; none where it makes a number of it or overwrites the last.
+func (p *pass) meterKeeps(f *pyscope.Function, position int) syntax.Node {
+	self := selfName(f)
+	if self == "" || position+1 >= len(f.Params) || p.Grad(f.Body()).Mode == pyscope.GradOff {
+		return syntax.Node{}
+	}
+	param := p.Place(f.Params[position+1].Node)
+	if param == nil || len(param.Stores()) > 1 { // val = val.item()
+		return syntax.Node{}
+	}
+	k := carrier{p: p, leaf: func(n syntax.Node) (carry, bool) {
+		if c := p.Call(n); c != nil && c.Name != "" && !strings.HasPrefix(c.Name, ".") && c.Method == "" {
+			return carriesNothing, false
+		} else if c != nil && c.Method != "" && c.Name != "" && !strings.HasPrefix(c.Name, "torch.") { // hvd.allreduce(val)
+			return carrier{p: p, leaf: paramLeaf(p, param)}.most(n.Field("arguments"), 0), true
+		}
+		return paramLeaf(p, param)(n)
+	}}
+	for d := range f.Body().Descendants() {
+		switch {
+		case d.Is("augmented_assignment") && attributeOf(d.Field("left"), self) && k.of(d.Field("right")) == carriesGraph:
+			return d
+		case d.Is("assignment") && attributeOf(d.Field("left"), self) && d.Field("right").Is("binary_operator") &&
+			strings.Contains(d.Field("right").Text(), d.Field("left").Text()) && k.of(d.Field("right")) == carriesGraph:
+			return d
+		case d.Is("call") && p.Call(d).Method == "append" && strings.HasPrefix(p.Call(d).Object.Text(), self+".") && k.of(p.Call(d).Arg(0, "")) == carriesGraph:
+			return d
+		}
+	}
+	return syntax.Node{}
+}
+
+// paramLeaf knows that a parameter carries a graph, and nothing else.
+func paramLeaf(p *pass, param *pyscope.Place) func(syntax.Node) (carry, bool) {
+	return func(n syntax.Node) (carry, bool) {
+		if p.Place(n) == param {
+			return carriesGraph, true
+		}
+		return carriesNothing, false
+	}
+}
