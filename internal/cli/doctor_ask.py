@@ -75,8 +75,9 @@ def torch_build(torch):
 
 
 def devices(torch):
-    # Properties make no CUDA context; free memory would.
-    for index in range(torch.cuda.device_count()):
+    # The driver's count: torch.cuda.device_count() may be one that PyTorch computes from the variables. Properties make no
+    # CUDA context; to ask for free memory would.
+    for index in range(torch._C._cuda_getDeviceCount()):
         p = torch.cuda.get_device_properties(index)
         uuid = getattr(p, "uuid", None)
         yield {

@@ -69,25 +69,55 @@ func within[T any](ctx context.Context, limit time.Duration, collect func(contex
 }
 
 func (a *App) readGPUs(ctx context.Context, spec string, facts *doctor.Facts) error {
-	reading, err := readOnce(ctx, spec, a.machine())
+	reading, tasks, err := a.readDevices(ctx, spec)
 	if err != nil {
 		if !facts.Probe.Here {
 			return topError(err)
 		}
-		facts.Probe.Err = err.Error()
-		facts.Probe.Hint = strings.Join(hints(err), "; ")
+		facts.Probe.Tried = reasonsOf(err)
 		facts.Probe.Stuck = errors.As(err, new(*gpu.StuckError))
 		return nil
 	}
-	facts.Probe.Reading = &reading
-	if facts.Probe.Here {
-		facts.Tasks = readTasks(a.GPUs.Root, &reading)
-	}
+	facts.Probe.Reading, facts.Tasks, facts.AllSeen = &reading, tasks, gpu.SeesAll(a.GPUs.Root)
 	var ill error
 	if facts.Health, ill = gpu.Examine(ctx, spec, a.machine()); ill != nil {
 		facts.Ill = ill.Error()
 	}
 	return nil
+}
+
+// readDevices reads the devices, and looks the processes up that hold their memory. Where one
+// is gone, both are done again: it may have ended in between.
+func (a *App) readDevices(ctx context.Context, spec string) (reading gpu.Reading, tasks map[int]doctor.Task, err error) {
+	for range 2 {
+		if reading, err = readOnce(ctx, spec, a.machine()); err != nil || !gpu.OfThisMachine(spec) {
+			return reading, nil, err
+		}
+		tasks = readTasks(a.GPUs.Root, &reading)
+		gone := false
+		for _, t := range tasks {
+			gone = gone || t.Gone
+		}
+		if !gone {
+			break
+		}
+	}
+	return reading, tasks, nil
+}
+
+// reasonsOf takes an error apart that says what each probe said. That this is no board goes
+// without saying.
+func reasonsOf(err error) (reasons []string) {
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []string{err.Error()}
+	}
+	for _, e := range many.Unwrap() {
+		if !errors.Is(e, gpu.ErrNoBoard) {
+			reasons = append(reasons, e.Error())
+		}
+	}
+	return reasons
 }
 
 func readOnce(ctx context.Context, spec string, m gpu.Machine) (gpu.Reading, error) {
@@ -170,7 +200,7 @@ func readNodes(root fs.FS) (nodes []doctor.Node) {
 		if err != nil || info.IsDir() {
 			continue
 		}
-		n := doctor.Node{Path: "/" + name, Mode: info.Mode().String(), All: info.Mode().Perm()&0o006 == 0o006}
+		n := doctor.Node{Path: "/" + name, Mode: strings.TrimPrefix(info.Mode().Perm().String(), "-"), All: info.Mode().Perm()&0o006 == 0o006}
 		if name == "dev/nvidiactl" {
 			if file, err := root.Open(name); err != nil {
 				n.Denied = reason(err)

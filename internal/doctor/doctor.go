@@ -81,8 +81,27 @@ func Examine(f *Facts) Result {
 	for _, group := range groups() {
 		r.Checks = append(r.Checks, group(f)...)
 	}
+	follow(r.Checks)
 	r.Verdict = verdict(f, r.Checks)
 	return r
+}
+
+// follow takes that PyTorch cannot use CUDA for a consequence where something was found that
+// it follows from: one fault is to be counted once.
+func follow(checks []Check) {
+	causes := []string{"driver/", "fit/", "visible/", "settings/", "flags/", "host/address-space", "gpu/"}
+	for i := range checks {
+		c := &checks[i]
+		if c.ID != torchID || c.State != Problem {
+			continue
+		}
+		for _, cause := range checks {
+			if cause.State == Problem && slices.ContainsFunc(causes, func(id string) bool { return strings.HasPrefix(cause.ID, id) }) {
+				c.State, c.Means, c.Do = Note, "That may well follow from what "+cause.ID+" says.", nil
+				break
+			}
+		}
+	}
 }
 
 // Of returns the checks of a state.
@@ -96,6 +115,8 @@ func verdict(f *Facts, checks []Check) Verdict {
 	switch what := f.summary(); {
 	case v.State == Problem:
 		v.Text = fmt.Sprintf("%s: %s", counts(checks), worst.Seen)
+	case v.State == Warning && f.Probe.Reading == nil && !f.canCUDA():
+		v.Text = fmt.Sprintf("There is no GPU here, and %s: %s", counts(checks), worst.Seen)
 	case v.State == Warning:
 		v.Text = fmt.Sprintf("Nothing here keeps programs from the GPU, but there %s: %s", areCounts(checks), worst.Seen)
 	case f.Probe.Reading == nil:
@@ -141,6 +162,9 @@ func countWords(checks []Check) (words []string) {
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "s") {
+		noun += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ullage-dev/ullage/internal/gpu"
 )
 
 // Files that tell of the driver's part in the kernel.
@@ -27,7 +29,7 @@ func (f *Facts) gpuCheck() Check {
 	if r := f.Probe.Reading; r != nil {
 		return ok(gpuID, "%s, read with %s%s", deviceNames(r.Devices), r.Source, f.isInFake())
 	}
-	said := f.Probe.Err
+	said := strings.Join(f.Probe.Tried, "; ")
 	switch lower := strings.ToLower(said); {
 	case f.Probe.Stuck:
 		return found(gpuID, Problem, "the driver does not answer: "+said,
@@ -35,6 +37,9 @@ func (f *Facts) gpuCheck() Check {
 			"look for Xid errors in dmesg", "reset the GPU with 'nvidia-smi --gpu-reset' where nobody uses it, else reboot")
 	case strings.Contains(lower, "version mismatch"):
 		return f.mismatch()
+	case strings.Contains(lower, "is lost"), strings.Contains(lower, "fallen off the bus"):
+		return found(gpuID, Problem, "a GPU has fallen off the bus", "The driver says: "+said+".",
+			"look for the Xid error in dmesg (79)", "reboot; if it comes back, see to power, heat and the seat of the card")
 	case strings.Contains(lower, "insufficient permissions"):
 		return found(gpuID, Problem, "this user may not use the driver: "+said,
 			"NVML was found, but the device nodes are closed to this user.",
@@ -86,13 +91,17 @@ func (f *Facts) noDriver(said string) Check {
 
 // loadedButSilent is a driver in the kernel that cannot be asked from here.
 func (f *Facts) loadedButSilent(said string) Check {
-	seen := "the driver is loaded, but neither NVML nor nvidia-smi answers: " + said
+	seen := "the driver is loaded, but neither NVML nor nvidia-smi answers"
+	reasons := "They say: " + said + "."
+	if f.lacksAbility("utility") {
+		seen += ": " + abilityVariable + "=" + f.env(abilityVariable) + " leaves out utility"
+	}
 	if f.canCUDA() {
 		return found(gpuID, Warning, seen,
-			"Programs can use CUDA all the same; nothing can tell what fills the GPU's memory. In a container that is so where the driver's capability 'utility' was left out.",
+			"Programs can use CUDA all the same; nothing can tell what fills the GPU's memory. In a container that is so where the driver's capability 'utility' was left out. "+reasons,
 			"start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility")
 	}
-	return found(gpuID, Problem, seen, "The libraries of the driver are missing, or do not get at the device.",
+	return found(gpuID, Problem, seen, "The libraries of the driver are missing, or do not get at the device. "+reasons,
 		"in a container: start it with its GPUs, and NVIDIA_DRIVER_CAPABILITIES=compute,utility",
 		"on a machine: install the driver's libraries, of the same version as the kernel's part")
 }
@@ -150,14 +159,14 @@ func (f *Facts) driverVersion() Check {
 }
 
 // deviceTroubles are what devices say of themselves, and what the reading lacks.
-func (f *Facts) deviceTroubles() (checks []Check) {
-	for _, d := range f.devices() {
-		if d.Problem != "" {
-			checks = append(checks, found("driver/device", Warning, fmt.Sprintf("%s does not tell all: %s", f.which(&d), d.Problem),
-				"A device that does not answer may have fallen off the bus.", "look for Xid errors in dmesg"))
+func (f *Facts) deviceTroubles() []Check {
+	return f.merged(func(d *gpu.Device) []Check {
+		if d.Problem == "" {
+			return nil
 		}
-	}
-	return checks
+		return []Check{found("driver/device", Warning, "not all could be read of {gpu}: "+d.Problem,
+			"A device that does not answer may have fallen off the bus.", "look for Xid errors in dmesg")}
+	})
 }
 
 func isAre(n int, noun string) string {
@@ -180,7 +189,8 @@ func nodes(f *Facts) []Check {
 		}
 		return nil
 	}
-	checks := []Check{}
+	var checks []Check
+	var closed []string
 	for _, n := range f.Nodes {
 		switch {
 		case n.Denied != "" && f.container() != "":
@@ -191,9 +201,12 @@ func nodes(f *Facts) []Check {
 			checks = append(checks, found(id, Problem, fmt.Sprintf("%s (%s) cannot be opened: %s", n.Path, n.Mode, n.Denied),
 				"Programs of this user cannot use the GPU.", "ask for the group that owns it ('ls -l /dev/nvidia*'), often video"))
 		case !n.All:
-			checks = append(checks, found(id, Note, fmt.Sprintf("%s is not open to everybody: %s", n.Path, n.Mode),
-				"Only its owner and its group can use this device."))
+			closed = append(closed, fmt.Sprintf("%s (%s)", n.Path, n.Mode))
 		}
+	}
+	if len(closed) > 0 {
+		checks = append(checks, found(id, Note, "not open to everybody: "+strings.Join(closed, ", "),
+			"Only their owner and their group can use these devices."))
 	}
 	if len(checks) == 0 {
 		checks = append(checks, ok(id, "%s that everybody may use", count(len(f.Nodes), "device node")))

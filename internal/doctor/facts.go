@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/gpu"
@@ -18,6 +20,7 @@ type Facts struct {
 	Probe   Probe
 	Health  []gpu.Health // by UUID
 	Ill     string       // why there is no health
+	AllSeen bool         // processes have the PIDs here that the driver tells, and all can be seen
 	Tasks   map[int]Task // the processes of the reading, by PID
 	Python  Python
 	Agent   Agent
@@ -34,7 +37,7 @@ type File struct {
 // Node is a device node of the driver.
 type Node struct {
 	Path   string
-	Mode   string // its permissions, as crw-rw-rw-
+	Mode   string // its permissions, as rw-rw-rw-
 	All    bool   // everybody may read and write it
 	Denied string // why it cannot be opened; empty where it can, or was not tried
 }
@@ -44,8 +47,7 @@ type Probe struct {
 	Spec    string       // as the user gave it
 	Here    bool         // it reads this machine, not a file or a fake
 	Reading *gpu.Reading // nil: none
-	Err     string       // why there is none
-	Hint    string       // what the probe advises then
+	Tried   []string     // why there is none: what each way of asking said
 	Stuck   bool         // the driver does not answer
 }
 
@@ -139,7 +141,7 @@ func (f *Facts) summary() string {
 		parts = append(parts, driverText(r))
 	}
 	if v := f.Python.version(); v != "" {
-		parts = append(parts, "torch "+v)
+		parts = append(parts, "PyTorch "+v)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -170,6 +172,46 @@ func deviceNames(devices []gpu.Device) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// merged judges each device, and makes one check of those that say the same of several. In
+// their texts {gpu} stands for the devices, and {index} for their numbers as nvidia-smi takes
+// them.
+func (f *Facts) merged(judge func(*gpu.Device) []Check) []Check {
+	type group struct {
+		check   Check
+		devices []gpu.Device
+	}
+	var groups []*group
+	for _, d := range f.devices() {
+		for _, c := range judge(&d) {
+			same := func(g *group) bool { return c.same(&g.check) }
+			if i := slices.IndexFunc(groups, same); i >= 0 {
+				groups[i].devices = append(groups[i].devices, d)
+			} else {
+				groups = append(groups, &group{c, []gpu.Device{d}})
+			}
+		}
+	}
+	var checks []Check
+	for _, g := range groups {
+		var numbers []string
+		for _, d := range g.devices {
+			numbers = append(numbers, strconv.Itoa(d.Index))
+		}
+		r := strings.NewReplacer("{gpu}", f.gpus(g.devices), "{index}", strings.Join(numbers, ","))
+		c := g.check
+		c.Seen, c.Means, c.Do = r.Replace(c.Seen), r.Replace(c.Means), slices.Clone(c.Do)
+		for i := range c.Do {
+			c.Do[i] = r.Replace(c.Do[i])
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+func (c *Check) same(o *Check) bool {
+	return c.ID == o.ID && c.State == o.State && c.Seen == o.Seen && c.Means == o.Means && slices.Equal(c.Do, o.Do)
 }
 
 // which names a device among several.

@@ -30,8 +30,11 @@ func (f *Facts) driverFit() []Check {
 	built := f.Python.cuda()
 	r := f.Probe.Reading
 	if r == nil || r.CUDA == "" {
-		if f.Probe.Reading == nil && f.Probe.Here && !f.driverLoaded() {
-			return nil // there is no driver, which has been said
+		if f.Probe.Reading == nil && !f.canCUDA() {
+			return nil // there is no driver that answers, which has been said
+		}
+		if f.canCUDA() {
+			return nil // PyTorch says so
 		}
 		return []Check{unknown(id, "which CUDA the driver knows is not told, so whether it runs PyTorch's CUDA %s stays open", built)}
 	}
@@ -69,7 +72,10 @@ func (f *Facts) archFit() []Check {
 	}
 	archs := f.Python.Torch.Archs
 	capabilities := f.capabilities()
-	if len(capabilities) == 0 {
+	switch {
+	case len(capabilities) == 0 && len(f.devices()) == 0:
+		return nil // there is nothing to fit to
+	case len(capabilities) == 0:
 		return []Check{unknown(id, "the GPUs do not tell their compute capability; PyTorch has code for %s", strings.Join(archs, ", "))}
 	}
 	var checks []Check
@@ -167,10 +173,12 @@ func codeFor(capability string, archs []string, alone bool) string {
 	return ptx
 }
 
+const torchID = "torch/cuda"
+
 // torchCUDA is what PyTorch itself found when it began to use CUDA, which counts more than
 // what can be computed from versions.
 func (f *Facts) torchCUDA() []Check {
-	const id = "torch/cuda"
+	const id = torchID
 	c := f.Python.CUDA
 	switch {
 	case c == nil && f.Python.Torch != nil && f.Python.Torch.Error == "" && f.Python.Err != "":

@@ -97,8 +97,12 @@ func moduleLoading(f *Facts) (Check, bool) {
 func stubs(f *Facts) (Check, bool) {
 	for dir := range strings.SplitSeq(f.env("LD_LIBRARY_PATH"), ":") {
 		if strings.HasSuffix(strings.TrimRight(dir, "/"), "/stubs") {
-			return found("flags/library-path", Problem, "LD_LIBRARY_PATH has a folder of stubs: "+dir,
-				"Its libcuda.so stands in for the driver's when programs are linked, and fails when they run: 'CUDA driver is a stub library'.", "take the folder out of LD_LIBRARY_PATH"), true
+			c := found("flags/library-path", Note, "LD_LIBRARY_PATH has a folder of stubs: "+dir,
+				"Its libcuda stands in for the driver's when programs are linked. Where a program finds it in place of that, it ends with 'CUDA driver is a stub library'.", "take the folder out of LD_LIBRARY_PATH")
+			if f.Python.CUDA != nil && strings.Contains(f.Python.CUDA.Error, "stub") {
+				c.State = Problem
+			}
+			return c, true
 		}
 	}
 	return Check{}, false

@@ -49,8 +49,7 @@ func (f *Facts) kernelLimits() Check {
 	if len(lacks) == 0 {
 		return ok(id, "driver and kernel can keep control groups to a share of the GPU's memory (dmem)")
 	}
-	return found(id, Note, "the kernel cannot limit a program's GPU memory here: "+strings.Join(lacks, "; "),
-		"What is left are MIG, which divides the device itself; MPS, for each process; and PyTorch's own limit, which 'ullage run --limit' and leases set, and which other libraries do not keep to.")
+	return ok(id, "GPU memory is limited by MIG, MPS or PyTorch itself here, not by the kernel: %s", strings.Join(lacks, "; "))
 }
 
 // hookVariable sets the limit of HAMi's library, for all devices or with a number behind it

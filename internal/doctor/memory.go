@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/gpu"
 	"github.com/ullage-dev/ullage/internal/units"
@@ -19,8 +20,8 @@ func memory(f *Facts) []Check {
 const leftoverID = "memory/leftover"
 
 func (f *Facts) leftovers() []Check {
-	if !f.Probe.Here || !f.linux() {
-		return nil
+	if !f.Probe.Here || !f.linux() || f.isWSL() {
+		return nil // the numbers of processes are not those that show here
 	}
 	var checks []Check
 	for _, p := range f.Probe.Reading.Processes {
@@ -55,8 +56,8 @@ func (f *Facts) leftover(p *gpu.Process) (Check, bool) {
 	switch {
 	case !looked:
 		return Check{}, false
-	case task.Gone && f.container() == "":
-		return found(leftoverID, Warning, fmt.Sprintf("%s of %s are held by process %d, which is not there any more", held, on, p.PID),
+	case task.Gone && f.AllSeen && !f.hides():
+		return found(leftoverID, Warning, fmt.Sprintf("process %d, which is not there any more, holds %s of %s", p.PID, held, on),
 			"A process that uses CUDA keeps it alive within the driver: one that shares its memory, or that hangs in the kernel.",
 			"look for who has the device open: fuser -v /dev/nvidia*", "if there is nobody: reset the GPU (nvidia-smi --gpu-reset), or reboot"), true
 	case task.Zombie:
@@ -68,18 +69,25 @@ func (f *Facts) leftover(p *gpu.Process) (Check, bool) {
 	return Check{}, false
 }
 
+// hides tells whether the system hides the processes of other users, which are then not there
+// for whoever looks.
+func (f *Facts) hides() bool {
+	options, _ := mountOptions(f.Files[mountsFile].Text, "/proc")
+	return f.UID != 0 && strings.Contains(options, "hidepid=") && !strings.Contains(options, "hidepid=0") && !strings.Contains(options, "hidepid=off")
+}
+
 // orphan tells whether the program that started one of this user's is gone. In a container
 // the first process is the parent of many that are not orphans; a service is meant to be one.
 func (f *Facts) orphan(p *gpu.Process, task Task) bool {
 	mine := p.UID != nil && *p.UID == f.UID && f.UID >= 0
 	byInit := task.Parent == 1 || task.ParentName == "systemd"
-	return mine && byInit && f.container() == "" && p.Place.ContainerID == "" && !isService(p.Place.Unit) && !isMPS(p.Name)
+	return mine && byInit && f.AllSeen && p.Place.ContainerID == "" && !isService(p.Place.Unit) && !isMPS(p.Name)
 }
 
-func isService(unit string) bool { return len(unit) > 8 && unit[len(unit)-8:] == ".service" }
+func isService(unit string) bool { return strings.HasSuffix(unit, ".service") }
 
 func (f *Facts) orphaned(p *gpu.Process, held, on string) Check {
-	c := found(leftoverID, Note, fmt.Sprintf("%s of %s are held by process %d of yours, whose parent is gone: %.80s", held, on, p.PID, firstOf(p.Command, p.Name)),
+	c := found(leftoverID, Note, fmt.Sprintf("process %d of yours, whose parent is gone, holds %s of %s: %.80s", p.PID, held, on, firstOf(p.Command, p.Name)),
 		"It may be meant to run on (nohup, setsid), or be a worker that was left when its launcher was killed.", fmt.Sprintf("if you do not need it: kill %d", p.PID))
 	if d := f.Probe.Reading.Device(p.DeviceUUID); d != nil && d.Utilization != nil && *d.Utilization == 0 {
 		c.State = Warning
@@ -105,7 +113,7 @@ const (
 func (f *Facts) unaccounted() (checks []Check) {
 	const id = "memory/unaccounted"
 	r := f.Probe.Reading
-	hidden := f.container() != "" && f.Probe.Here
+	hidden := f.Probe.Here && !f.AllSeen && f.linux()
 	for _, d := range r.Devices {
 		if d.Memory == nil || d.Kind != gpu.KindGPU {
 			continue

@@ -47,25 +47,28 @@ func memoryText(m *gpu.Memory) string {
 }
 
 // migMode says what MIG leaves a program.
-func migMode(f *Facts) (checks []Check) {
+func migMode(f *Facts) []Check { return f.merged(f.migOf) }
+
+func (f *Facts) migOf(d *gpu.Device) []Check {
 	const id = "gpu/mig"
-	for _, d := range f.devices() {
-		pending := f.health(d.UUID).MIGPending
-		switch {
-		case pending != "" && (pending == "on") != d.MIG:
-			checks = append(checks, found(id, Warning, fmt.Sprintf("MIG is to be %s on %s once it has been reset", pending, f.which(&d)),
-				"Until then the mode is the old one.", "end all programs on it, then: nvidia-smi --gpu-reset -i "+fmt.Sprint(d.Index)))
-		case d.MIG && len(d.Instances) == 0:
-			checks = append(checks, found(id, Problem, f.which(&d)+" is in MIG mode, and has no instances", "No program can use it.",
-				"make instances: nvidia-smi mig -i "+fmt.Sprint(d.Index)+" -cgi PROFILE -C ('nvidia-smi mig -lgip' lists profiles)", "or turn the mode off: nvidia-smi -mig 0"))
-		case d.MIG:
-			checks = append(checks, found(id, Note, fmt.Sprintf("%s is split into %s: %s", f.which(&d), count(len(d.Instances), "MIG instance"), instancesText(&d)),
-				"A process uses one instance and its memory alone. There is no NVLink and no CUDA IPC between instances, so that several cannot work on one model, and the driver tells no utilization.",
-				f.migAdvice(&d)...))
-		}
+	pending := f.health(d.UUID).MIGPending
+	switch {
+	case pending != "" && (pending == "on") != d.MIG:
+		return []Check{found(id, Warning, fmt.Sprintf("MIG is to be %s on {gpu} after the next reset", pending),
+			"Until then the mode is the old one.", resetAdvice)}
+	case d.MIG && len(d.Instances) == 0:
+		return []Check{found(id, Problem, "MIG mode is on, and there are no instances on {gpu}", "No program can use it.",
+			"make instances: nvidia-smi mig -i {index} -cgi PROFILE -C ('nvidia-smi mig -lgip' lists profiles)", "or turn the mode off: nvidia-smi -i {index} -mig 0")}
+	case d.MIG:
+		return []Check{found(id, Note, fmt.Sprintf("MIG splits {gpu} into %s: %s", count(len(d.Instances), "instance"), instancesText(d)),
+			"A process uses one instance and its memory alone. There is no NVLink and no CUDA IPC between instances, so that several cannot work on one model, and the driver tells no utilization.",
+			f.migAdvice(d)...)}
 	}
-	return checks
+	return nil
 }
+
+// resetAdvice is how pending modes come into force.
+const resetAdvice = "end all programs on it, then: nvidia-smi --gpu-reset -i {index}; or reboot"
 
 func instancesText(d *gpu.Device) string {
 	var parts []string
@@ -104,19 +107,18 @@ func persistence(f *Facts) []Check {
 	return nil
 }
 
-func computeMode(f *Facts) (checks []Check) {
+func computeMode(f *Facts) []Check {
 	const id = "gpu/compute-mode"
-	seen := false
-	for _, d := range f.devices() {
-		seen = seen || d.ComputeMode != ""
+	checks := f.merged(func(d *gpu.Device) []Check {
 		switch d.ComputeMode {
 		case "prohibited":
-			checks = append(checks, found(id, Problem, f.which(&d)+" is in compute mode Prohibited", "No program can use CUDA on it.", "nvidia-smi -c DEFAULT, as root"))
+			return []Check{found(id, Problem, "compute mode is Prohibited on {gpu}", "No program can use CUDA on it.", "nvidia-smi -i {index} -c DEFAULT, as root")}
 		case "exclusive_process", "exclusive_thread":
-			checks = append(checks, f.exclusive(id, &d))
+			return []Check{f.exclusive(id, d)}
 		}
-	}
-	if seen && len(checks) == 0 {
+		return nil
+	})
+	if len(checks) == 0 && len(f.those(func(d *gpu.Device) bool { return d.ComputeMode != "" })) > 0 {
 		checks = append(checks, ok(id, "compute mode is Default: several processes may use a device"))
 	}
 	return checks
@@ -124,8 +126,8 @@ func computeMode(f *Facts) (checks []Check) {
 
 // exclusive is a device that one process has for itself; under MPS its server is that process.
 func (f *Facts) exclusive(id string, d *gpu.Device) Check {
-	c := found(id, Note, f.which(d)+" is in compute mode Exclusive Process: one process at a time",
-		"A second one ends with 'all CUDA-capable devices are busy or unavailable', be it a worker of the first.", "nvidia-smi -c DEFAULT, as root, where several are wanted")
+	c := found(id, Note, "compute mode is Exclusive Process on {gpu}: one process at a time",
+		"A second one ends with 'all CUDA-capable devices are busy or unavailable', be it a worker of the first.", "where several are wanted: nvidia-smi -i {index} -c DEFAULT, as root")
 	for _, p := range f.Probe.Reading.Processes {
 		if p.DeviceUUID == d.UUID && !isMPS(p.Name) {
 			c.State = Problem

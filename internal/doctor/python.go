@@ -95,7 +95,7 @@ func (f *Facts) torchCheck() Check {
 	version := p.version()
 	switch {
 	case p.Torch != nil && p.Torch.Error != "":
-		return found(id, Problem, fmt.Sprintf("torch %s cannot be imported: %s", version, p.Torch.Error), "No program of this Python can use it.",
+		return found(id, Problem, fmt.Sprintf("PyTorch %s cannot be imported: %s", version, p.Torch.Error), "No program of this Python can use it.",
 			"install it anew in an environment of its own, and look for a file or folder named torch beside the program")
 	case p.Files == nil || p.Files.Found && p.Torch == nil:
 		return found(id, Warning, fmt.Sprintf("what PyTorch this Python has is not known: %s", firstOf(p.Err, "it did not say")),
@@ -105,19 +105,19 @@ func (f *Facts) torchCheck() Check {
 		return found(id, Note, "this Python has no PyTorch", "Whether driver, CUDA and PyTorch fit together cannot be told.",
 			"name the interpreter of your programs: ullage doctor --python PATH")
 	case p.hip() != "":
-		return found(id, Note, fmt.Sprintf("torch %s is built for ROCm %s", version, p.hip()),
+		return found(id, Note, fmt.Sprintf("PyTorch %s is built for ROCm %s", version, p.hip()),
 			"Recordings of it can be read. The checks of driver and GPUs are for NVIDIA's.")
 	case p.cuda() == "" && f.Probe.Reading != nil:
-		return found(id, Problem, fmt.Sprintf("torch %s is built without CUDA", version),
+		return found(id, Problem, fmt.Sprintf("PyTorch %s is built without CUDA", version),
 			"torch.cuda.is_available() is False whatever the driver is. pip installs such a build on some systems unless told otherwise.",
 			"install a build for CUDA: see https://pytorch.org/get-started/locally")
 	case p.cuda() == "":
-		return found(id, Note, fmt.Sprintf("torch %s is built without CUDA", version), "It runs on the processor alone.")
+		return found(id, Note, fmt.Sprintf("PyTorch %s is built without CUDA", version), "It runs on the processor alone.")
 	case parseRelease(version).before(parseRelease(oldestTorch)):
-		return found(id, Warning, fmt.Sprintf("torch %s records no history of its memory", version), "'ullage run' can write no recording of it.",
-			"use torch "+oldestTorch+" or newer")
+		return found(id, Warning, fmt.Sprintf("PyTorch %s records no history of its memory", version), "'ullage run' can write no recording of it.",
+			"use PyTorch "+oldestTorch+" or newer")
 	}
-	return ok(id, "torch %s is built for CUDA %s", version, p.cuda())
+	return ok(id, "PyTorch %s is built for CUDA %s", version, p.cuda())
 }
 
 func firstOf(texts ...string) string {

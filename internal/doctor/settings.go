@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -136,9 +137,18 @@ func fromFinding(id string, finding rules.Finding) Check {
 		c.State = Warning
 	}
 	for _, r := range finding.Remedies {
-		c.Do = append(c.Do, strings.TrimSuffix(r.Do, "."))
+		c.Do = append(c.Do, instruction(r.Do))
 	}
 	return c
+}
+
+// instruction writes a rule's remedy as those here are written.
+func instruction(text string) string {
+	text = strings.TrimSuffix(text, ".")
+	if len(text) > 1 && text[1] >= 'a' && text[1] <= 'z' {
+		return strings.ToLower(text[:1]) + text[1:]
+	}
+	return text
 }
 
 // confAdvice says what to write where a release refuses a text: since when it would do, or
@@ -180,7 +190,7 @@ func (f *Facts) inForce(name string, v allocator.Version) []Check {
 		if parsed.Config.MaxSplitBytes != max(has.MaxSplitBytes, 0) {
 			off = append(off, fmt.Sprintf("max_split_size_mb is %d", max(has.MaxSplitBytes, 0)>>20))
 		}
-		if parsed.Config.GCThreshold != has.GCThreshold {
+		if math.Abs(parsed.Config.GCThreshold-has.GCThreshold) > 1e-6 {
 			off = append(off, fmt.Sprintf("garbage_collection_threshold is %g", has.GCThreshold))
 		}
 	}

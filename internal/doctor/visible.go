@@ -175,7 +175,7 @@ func (f *Facts) visibleSurprise(n int) []Check {
 		return nil
 	}
 	return []Check{found(visibleID, Warning, fmt.Sprintf("PyTorch sees %s, where %s should show %d", count(len(f.Python.CUDA.Devices), "device"), visibleVariable, n),
-		"What PyTorch sees counts.", "")}
+		"What PyTorch sees counts.")}
 }
 
 func (f *Facts) visibleAdvice() string {
@@ -262,19 +262,23 @@ func (f *Facts) granted() (checks []Check) {
 	return checks
 }
 
+// lacksAbility tells whether a container was given the driver's libraries without those of one kind.
+func (f *Facts) lacksAbility(name string) bool {
+	value := f.env(abilityVariable)
+	return value != "" && !slices.ContainsFunc(strings.Split(value, ","), func(v string) bool {
+		v = strings.TrimSpace(v)
+		return v == name || v == "all"
+	})
+}
+
 // abilities judges which of the driver's libraries a container was given.
 func (f *Facts) abilities() (Check, bool) {
 	value := f.env(abilityVariable)
-	has := func(name string) bool {
-		return slices.ContainsFunc(strings.Split(value, ","), func(v string) bool { return strings.TrimSpace(v) == name || strings.TrimSpace(v) == "all" })
-	}
 	const id = "visible/capabilities"
 	switch {
-	case value == "":
-		return Check{}, false
-	case !has("compute"):
+	case f.lacksAbility("compute"):
 		return found(id, Problem, abilityVariable+"="+value+" leaves out compute", "The container has no libcuda.", "start it with "+abilityVariable+"=compute,utility"), true
-	case !has("utility"):
+	case f.lacksAbility("utility") && f.Probe.Reading != nil: // else driver/gpu says so
 		return found(id, Warning, abilityVariable+"="+value+" leaves out utility", "The container has neither NVML nor nvidia-smi: CUDA works, and nothing can tell what fills the GPU's memory.",
 			"start it with "+abilityVariable+"=compute,utility"), true
 	}

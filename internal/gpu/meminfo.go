@@ -29,11 +29,14 @@ func openMeminfo(m Machine) (Probe, error) {
 // sharedNote says what a reading of such a board lacks.
 const sharedNote = "the GPU shares the processor's memory: used is what all programs hold, and nothing tells what each holds of the GPU's"
 
+// ErrNoBoard tells that meminfo is no probe for a machine, as it is for few.
+var ErrNoBoard = errors.New("this is no board whose GPU shares the processor's memory")
+
 // boardName recognises a Jetson by its device tree, which names the board.
 func boardName(root fs.FS) (string, error) {
 	raw, err := readSome(root, "proc/device-tree/model")
 	if err != nil {
-		return "", errors.New("this is no board whose GPU shares the processor's memory")
+		return "", ErrNoBoard
 	}
 	model := strings.Trim(string(raw), "\x00\n ")
 	if !strings.Contains(model, "NVIDIA") && !strings.Contains(model, "Jetson") {

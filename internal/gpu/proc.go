@@ -27,6 +27,10 @@ type procs struct {
 	turn  int             // of describe
 }
 
+// SeesAll tells whether processes have the PIDs here that the driver tells, as they have on
+// the machine itself and not within a container.
+func SeesAll(root fs.FS) bool { return newProcs(Machine{Root: root}).host }
+
 // againEvery is after how many readings a process is looked up anew whose PID is still its
 // own: it may run another program, or be another user's. That takes some 80 µs, which is
 // 1.6 % of a core for 200 processes if it is done once a second.
