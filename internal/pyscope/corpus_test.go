@@ -38,7 +38,8 @@ func ask(m *Module) {
 			l.Varies(n)
 		}
 		if p := m.Place(n); p != nil {
-			m.Reset(p, n)
+			m.Grows(p, n)
+			m.Fate(p)
 		}
 	}
 }

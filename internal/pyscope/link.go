@@ -1,6 +1,7 @@
 package pyscope
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/syntax"
@@ -27,7 +28,37 @@ func (m *Module) link(pending []*Ref) {
 			f.Decorators[k].Name = m.Qualified(calledName(f.Decorators[k].Node))
 		}
 	}
+	m.joinObjects()
 	m.linkCalls()
+}
+
+// joinObjects makes t.losses the same place as self.losses of T, where t is only ever a T().
+func (m *Module) joinObjects() {
+	for _, s := range m.Scopes {
+		for _, p := range s.Names {
+			if len(p.parts) == 0 || selfClass(p) != nil {
+				continue
+			}
+			if c := m.objectClass(p); c != nil {
+				joinParts(p, c)
+			}
+		}
+	}
+}
+
+func joinParts(p *Place, c *Class) {
+	for name, part := range p.parts {
+		if name[0] == '[' || c.Method(name) != nil {
+			continue
+		}
+		own := c.attr(name)
+		for _, r := range part.Refs {
+			r.Place = own
+		}
+		own.Refs = append(own.Refs, part.Refs...)
+		slices.SortStableFunc(own.Refs, func(a, b *Ref) int { return a.at - b.at })
+		p.parts[name] = own
+	}
 }
 
 // parents returns the bases of a class that are classes of the module.
@@ -66,6 +97,7 @@ func (m *Module) linkRef(r *Ref) {
 		return
 	}
 	r.Place = place
+	m.Refs = append(m.Refs, r)
 	place.Refs = append(place.Refs, r)
 	if r.Kind != Mutate && r.Kind != Shrink {
 		m.refAt[r.Node.Index()] = r
@@ -75,7 +107,7 @@ func (m *Module) linkRef(r *Ref) {
 // resolve finds the place of a reference. What it is a part of came before it.
 func (m *Module) resolve(r *Ref) *Place {
 	if r.Kind == Mutate || r.Kind == Shrink {
-		return m.Place(r.Node)
+		return m.holder(r.Node)
 	}
 	switch r.Node.Kind() {
 	case "identifier":
@@ -93,6 +125,25 @@ func (m *Module) resolve(r *Ref) *Place {
 	case "subscript":
 		if base := m.Place(r.Node.Field("value")); base != nil && constantKey(r.Node) {
 			return base.part("[" + strings.ReplaceAll(r.Node.Field("subscript").Text(), "'", `"`) + "]")
+		}
+	}
+	return nil
+}
+
+// holder returns the place that holds what an expression means: logs of logs[name], and of
+// logs.setdefault(name, []).
+func (m *Module) holder(n syntax.Node) *Place {
+	for n.Ok() {
+		if p := m.Place(n); p != nil {
+			return p
+		}
+		switch {
+		case n.Is("subscript"):
+			n = n.Field("value")
+		case n.Is("call") && n.Field("function").Field("attribute").Text() == "setdefault":
+			n = n.Field("function").Field("object")
+		default:
+			return nil
 		}
 	}
 	return nil
@@ -192,10 +243,13 @@ func baseOf(m *Module, n syntax.Node) *Place {
 // ObjectClass returns the class of the module that an expression is an object of: self, or a
 // place that is only ever assigned a call of that class.
 func (m *Module) ObjectClass(n syntax.Node) *Class {
-	p := m.Place(n)
-	if p == nil {
-		return nil
+	if p := m.Place(n); p != nil {
+		return m.objectClass(p)
 	}
+	return nil
+}
+
+func (m *Module) objectClass(p *Place) *Class {
 	if c := selfClass(p); c != nil {
 		return c
 	}

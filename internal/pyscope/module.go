@@ -11,6 +11,7 @@ type Module struct {
 	Classes   []*Class
 	Calls     []*Call
 	Loops     []*Loop
+	Refs      []*Ref   // of all places
 	Imported  []string // qualified names of all that is imported
 	Stars     []string // modules of which everything is imported
 

@@ -23,11 +23,24 @@ func (m *Module) Repeated(n syntax.Node) *Repeat { return m.repeated(n, 0) }
 func (m *Module) repeated(n syntax.Node, depth int) *Repeat {
 	for l := m.Loop(n); l != nil; l = l.Outer {
 		if !l.Small() {
-			return &Repeat{Loop: l, Node: l.Node, Why: fmt.Sprintf("the loop in line %d", m.Line(l.Node))}
+			r := m.ofLoop(l)
+			return &r
 		}
 	}
 	f := m.Function(n)
-	if f == nil || depth > 5 {
+	if f == nil {
+		return nil
+	}
+	return m.calledAgain(f, depth)
+}
+
+func (m *Module) ofLoop(l *Loop) Repeat {
+	return Repeat{Loop: l, Node: l.Node, Why: fmt.Sprintf("the loop in line %d", m.Line(l.Node))}
+}
+
+// calledAgain tells whether a function is called again and again.
+func (m *Module) calledAgain(f *Function, depth int) *Repeat {
+	if depth > 5 {
 		return nil
 	}
 	r, known := m.repeats[f]

@@ -162,6 +162,17 @@ func (e *evaluator) param(r *Ref) Value {
 
 // given is what a call gives to a parameter.
 func (e *evaluator) given(c *Call, f *Function, k int) Value {
+	if arg := e.argument(c, f, k); arg.Ok() {
+		return e.value(arg)
+	}
+	if c.Open() {
+		return Value{May: Unknown}
+	}
+	return Value{} // the default
+}
+
+// argument returns the argument that a call gives to a parameter; none where it gives none.
+func (e *evaluator) argument(c *Call, f *Function, k int) syntax.Node {
 	position := k
 	if f.Method() && (c.Class != nil || c.Method != "" && !e.throughClass(c)) {
 		position--
@@ -169,13 +180,7 @@ func (e *evaluator) given(c *Call, f *Function, k int) Value {
 	if f.Params[k].KeyOnly {
 		position = -1
 	}
-	switch arg := c.Arg(position, f.Params[k].Name); {
-	case arg.Ok():
-		return e.value(arg)
-	case c.Open():
-		return Value{May: Unknown}
-	}
-	return Value{} // the default
+	return c.Arg(position, f.Params[k].Name)
 }
 
 // throughClass reports whether a method is called as Class.method(obj, …).
