@@ -42,6 +42,7 @@ func TestJSONPage(t *testing.T) {
 		"lease devices": client.Devices{},
 		"usage":         client.Usage{},
 		"explain":       report.ExplainJSON{},
+		"lint":          report.LintJSON{},
 		"tune":          report.TuneJSON{},
 		"fit":           report.FitJSON{},
 	} {
