@@ -121,15 +121,15 @@ func (b *baseline) has(fingerprint string) bool {
 // with the findings of the result in it. What it has of files that were not looked at stays.
 func (r *Result) Baselines() map[string][]byte {
 	entries := map[*baseline][]baselineEntry{}
-	checked := map[string]bool{}
+	checked, under := map[string]bool{}, map[string]*baseline{}
 	for _, f := range r.files {
-		checked[f.path] = true
+		checked[f.path], under[f.name] = true, f.known
 		if f.known != nil && entries[f.known] == nil {
 			entries[f.known] = []baselineEntry{}
 		}
 	}
 	for _, f := range r.Findings {
-		if base := r.fileOf(f.File).known; base != nil {
+		if base := under[f.File]; base != nil {
 			entries[base] = append(entries[base], baselineEntry{File: f.Path, Rule: f.Rule, Text: strings.TrimSpace(f.Line), Fingerprint: f.Fingerprint})
 		}
 	}
@@ -143,12 +143,6 @@ func (r *Result) Baselines() map[string][]byte {
 		out[base.name] = printBaseline(list)
 	}
 	return out
-}
-
-// fileOf returns the file with a name.
-func (r *Result) fileOf(name string) *file {
-	i := slices.IndexFunc(r.files, func(f *file) bool { return f.name == name })
-	return r.files[i]
 }
 
 func printBaseline(list []baselineEntry) []byte {

@@ -91,14 +91,22 @@ func (w *walker) addPath(ctx context.Context, name string) error {
 	if !info.IsDir() {
 		return w.addFile(name, abs, filepath.Dir(abs), info.Size(), true)
 	}
+	v := visit{name: name, abs: abs, top: abs}
 	root, rooted := w.repository(abs)
-	var above []*ignoreFile
-	if rooted {
-		if above = w.ignoresAbove(root, abs); ignoredBy(above, root, abs) {
-			above = nil // what was named is taken, and what is in it
+	if v.git = rooted; rooted {
+		if v.above = w.ignoresAbove(root, abs); ignoredBy(v.above, root, abs) {
+			v.above = nil // what was named is taken, and what is in it
 		}
 	}
-	return w.folder(ctx, name, abs, abs, above, rooted)
+	return w.folder(ctx, v)
+}
+
+// visit is a folder that is walked.
+type visit struct {
+	name, abs string
+	top       string // the one that the user named
+	git       bool   // it is in a repository
+	above     []*ignoreFile
 }
 
 func (w *walker) abs(name string) string {
@@ -116,44 +124,45 @@ func (w *walker) unread(name string, err error) {
 	w.notices = append(w.notices, Notice{Kind: Unread, File: name, Text: err.Error()})
 }
 
-// folder adds what is in a folder. top is the one that the user named.
-func (w *walker) folder(ctx context.Context, name, abs, top string, above []*ignoreFile, git bool) error {
+// folder adds what is in a folder.
+func (w *walker) folder(ctx context.Context, v visit) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := w.opt.Files.ReadDir(abs)
+	entries, err := w.opt.Files.ReadDir(v.abs)
 	if err != nil {
-		w.unread(name, err)
+		w.unread(v.name, err)
 	}
-	if abs != top && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "pyvenv.cfg" }) {
+	if v.abs != v.top && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "pyvenv.cfg" }) {
 		return nil
 	}
-	if own := w.ignoreIn(abs); git && own != nil {
-		above = append(above[:len(above):len(above)], own)
+	if own := w.ignoreIn(v.abs); v.git && own != nil {
+		v.above = append(slices.Clip(v.above), own)
 	}
-	conf, err := w.configs.of(abs)
+	conf, err := w.configs.of(v.abs)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := w.entry(ctx, name, abs, top, e, above, git, conf); err != nil {
+		if err := w.entry(ctx, v, e, conf); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walker) entry(ctx context.Context, name, dir, top string, e fs.DirEntry, above []*ignoreFile, git bool, conf *Config) error {
-	abs, shown := filepath.Join(dir, e.Name()), filepath.Join(name, e.Name())
+func (w *walker) entry(ctx context.Context, v visit, e fs.DirEntry, conf *Config) error {
+	inside := v
+	inside.name, inside.abs = filepath.Join(v.name, e.Name()), filepath.Join(v.abs, e.Name())
 	isDir := e.IsDir()
-	if isDir && slices.Contains(skippedFolders, e.Name()) || conf.excludes(abs, isDir) || lastWord(above, abs, isDir) {
+	if isDir && slices.Contains(skippedFolders, e.Name()) || conf.excludes(inside.abs, isDir) || lastWord(v.above, inside.abs, isDir) {
 		return nil
 	}
 	switch {
 	case isDir:
-		return w.folder(ctx, shown, abs, top, above, git)
+		return w.folder(ctx, inside)
 	case e.Type()&fs.ModeSymlink != 0:
-		w.link(shown, abs)
+		w.link(inside.name, inside.abs)
 		return nil
 	case !e.Type().IsRegular():
 		return nil
@@ -162,7 +171,7 @@ func (w *walker) entry(ctx context.Context, name, dir, top string, e fs.DirEntry
 	if info, err := e.Info(); err == nil {
 		size = info.Size()
 	}
-	return w.addFile(shown, abs, top, size, false)
+	return w.addFile(inside.name, inside.abs, v.top, size, false)
 }
 
 // link tells of a link that would be checked if it were a file, or that leads to a folder.
