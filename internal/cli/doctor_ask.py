@@ -1,6 +1,5 @@
-# What `ullage doctor` asks a Python interpreter. It is given to "python -c" with three arguments: the folder and the run that
-# `ullage run` would have the interpreter find the companion by (or two empty ones), and "cuda" or "" for whether torch may use
-# CUDA. It prints a line of JSON after each step, so that what was learnt before a step that hangs or crashes is not lost. It is
+# What `ullage doctor` asks a Python interpreter. It is given to "python -c" with three arguments: how the interpreter was called,
+# and the folder and the run that `ullage run` would have it find the companion by (or two empty ones). It prints a line of JSON after each step, so that what was learnt before a step that hangs or crashes is not lost. It is
 # written for every Python there is, 2.7 too: that one is too old has to be said by it.
 import json
 import os
@@ -38,11 +37,11 @@ def python():
     )
 
 
-def inject(site, run):
+def inject(program, site, run):
     look = "import sys; print('ullage._companion.start' in sys.modules)"
     environ = dict(os.environ, ULLAGE_RUN=run)
     environ["PYTHONPATH"] = os.pathsep.join([site] + [p for p in [environ.get("PYTHONPATH")] if p])
-    made = subprocess.Popen([sys.executable, "-c", look], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    made = subprocess.Popen([program, "-c", look], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out, err = made.communicate()
     tell("inject", works=out.strip() == b"True", said=err.decode("utf-8", "replace")[-500:])
 
@@ -115,11 +114,11 @@ def cuda(torch):
         tell("settings", error=short(error))
 
 
-def main(site, run, use_cuda):
+def main(program, site, run):
     python()
     if site:
         try:
-            inject(site, run)
+            inject(program, site, run)
         except Exception as error:
             tell("inject", works=False, said=short(error))
     if not torch_files():
@@ -130,7 +129,7 @@ def main(site, run, use_cuda):
         tell("torch", error=short(error))
         return
     torch_build(torch)
-    if use_cuda and torch.version.cuda:
+    if torch.version.cuda:
         cuda(torch)
 
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,11 @@ func (a *App) doctorFacts(ctx context.Context, f *doctorFlags) (*doctor.Facts, e
 			facts.Env[name] = value
 		}
 	}
+	for _, e := range a.Environ() {
+		name, _, _ := strings.Cut(e, "=")
+		facts.Names = append(facts.Names, name)
+	}
+	slices.Sort(facts.Names)
 	facts.Probe.Spec, facts.Probe.Here = f.probe, gpu.OfThisMachine(f.probe)
 	var failed error
 	var wg sync.WaitGroup
@@ -133,6 +139,7 @@ func readOnce(ctx context.Context, spec string, m gpu.Machine) (gpu.Reading, err
 type hostFacts struct {
 	files   map[string]doctor.File
 	nodes   []doctor.Node
+	rdma    []string
 	bus     []string
 	daemons []string
 }
@@ -143,10 +150,10 @@ func (a *App) readHost(ctx context.Context, facts *doctor.Facts) {
 		files := map[string]doctor.File{}
 		readFiles(root, doctor.Wanted(), files)
 		readFiles(root, doctor.WantedOf(files["/proc/self/cgroup"].Text), files)
-		return hostFacts{files, readNodes(root), readBus(root), readDaemons(root)}
+		return hostFacts{files, readNodes(root), readRDMA(root), readBus(root), readDaemons(root)}
 	})
 	if in {
-		facts.Files, facts.Nodes, facts.Bus, facts.Daemons = host.files, host.nodes, host.bus, host.daemons
+		facts.Files, facts.Nodes, facts.RDMA, facts.Bus, facts.Daemons = host.files, host.nodes, host.rdma, host.bus, host.daemons
 	}
 }
 
@@ -211,6 +218,14 @@ func readNodes(root fs.FS) (nodes []doctor.Node) {
 		nodes = append(nodes, n)
 	}
 	return nodes
+}
+
+func readRDMA(root fs.FS) (names []string) {
+	entries, _ := fs.ReadDir(root, "sys/class/infiniband") // none: there are no adapters
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 // readBus finds NVIDIA's graphics devices on the PCI bus, whether a driver has them or not.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ullage-dev/ullage/internal/child"
 	"github.com/ullage-dev/ullage/internal/client"
@@ -23,38 +24,45 @@ const noPython = "none"
 
 // askPython asks the interpreter that the user means, within the time that it has.
 func (a *App) askPython(ctx context.Context, f *doctorFlags) doctor.Python {
-	switch f.python {
-	case noPython:
+	if f.python == noPython {
 		return doctor.Python{}
-	case "":
-		p := a.askProgram(ctx, "python", f)
-		if p.About == nil && strings.Contains(p.Err, "not installed") {
-			if other := a.askProgram(ctx, "python3", f); other.About != nil || other.Err != p.Err {
-				return other
-			}
-		}
-		return p
 	}
-	return a.askProgram(ctx, f.python, f)
-}
-
-func (a *App) askProgram(ctx context.Context, program string, f *doctorFlags) doctor.Python {
-	p := doctor.Python{Program: program}
-	site, run := "", ""
+	ask := asker{app: a, timeout: f.timeout}
 	session, err := child.Open(child.Bases(a.LookupEnv), child.Config{Job: "doctor"})
 	if err != nil {
-		p.NoFolder = err.Error()
+		ask.noFolder = err.Error()
 	} else {
 		defer session.Close()
-		site, run = session.Site(), session.Dir()
+		ask.site, ask.run = session.Site(), session.Dir()
 	}
-	limited, cancel := context.WithTimeout(ctx, f.timeout)
+	if f.python != "" {
+		return ask.program(ctx, f.python)
+	}
+	p := ask.program(ctx, "python")
+	if p.About == nil && strings.Contains(p.Err, "not installed") {
+		return ask.program(ctx, "python3")
+	}
+	return p
+}
+
+// asker asks interpreters.
+type asker struct {
+	app       *App
+	timeout   time.Duration
+	site, run string // of the companion
+	noFolder  string // why there are none
+}
+
+func (k *asker) program(ctx context.Context, name string) doctor.Python {
+	p := doctor.Python{Program: name, NoFolder: k.noFolder}
+	limited, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
-	out, err := a.GPUs.Run(limited, program, "-c", doctorAsk, site, run, "cuda")
+	out, err := k.app.GPUs.Run(limited, name, "-c", doctorAsk, name, k.site, k.run)
 	p.Answers, p.Reached = doctor.ParseAnswers(string(out))
 	switch {
 	case err != nil && errors.Is(limited.Err(), context.DeadlineExceeded):
-		p.Err = fmt.Sprintf("it was stopped after %s", units.FormatDuration(f.timeout))
+		p.Stopped = true
+		p.Err = fmt.Sprintf("it was stopped after %s", units.FormatDuration(k.timeout))
 	case err != nil:
 		p.Err = err.Error()
 	case p.Reached != "end":

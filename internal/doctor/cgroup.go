@@ -14,7 +14,7 @@ const cgroupRoot = "/sys/fs/cgroup"
 func Wanted() []string {
 	return []string{
 		dockerMark, podmanMark, kernelFile, releaseFile, boardFile, ownCgroup, "/dev/dxg",
-		kernelDriver, modulesFile, mountsFile, meminfoFile, limitsFile, rdmaFolder, preloadFile,
+		kernelDriver, modulesFile, mountsFile, meminfoFile, limitsFile, preloadFile,
 		path.Join(cgroupRoot, "cgroup.controllers"), path.Join(cgroupRoot, "dmem.capacity"),
 	}
 }

@@ -86,14 +86,17 @@ func Examine(f *Facts) Result {
 	return r
 }
 
-// follow takes that PyTorch cannot use CUDA for a consequence where something was found that
-// it follows from: one fault is to be counted once.
+// follow takes that PyTorch cannot use CUDA, or be imported, for a consequence where
+// something was found that it may follow from: one fault is to be counted once.
 func follow(checks []Check) {
-	causes := []string{"driver/", "fit/", "visible/", "settings/", "flags/", "host/address-space", "gpu/"}
+	causes := []string{"driver/", "fit/", "visible/", "settings/", "flags/", "gpu/"}
 	for i := range checks {
 		c := &checks[i]
-		if c.ID != torchID || c.State != Problem {
+		if c.State != Problem || c.ID != torchID && c.ID != buildID {
 			continue
+		}
+		if c.ID == buildID {
+			causes = []string{"settings/"}
 		}
 		for _, cause := range checks {
 			if cause.State == Problem && slices.ContainsFunc(causes, func(id string) bool { return strings.HasPrefix(cause.ID, id) }) {

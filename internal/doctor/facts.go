@@ -14,8 +14,10 @@ type Facts struct {
 	System  string            // as Go names it: linux, darwin, windows
 	UID     int               // of the user
 	Env     map[string]string // the environment: a variable that is set to nothing is there
+	Names   []string          // of all variables of the environment
 	Files   map[string]File   // what Wanted and WantedOf name, by path
 	Nodes   []Node            // the driver's device nodes
+	RDMA    []string          // adapters for InfiniBand, RoCE and the like
 	Bus     []string          // PCI addresses of NVIDIA's graphics devices; nil where none, or not known
 	Probe   Probe
 	Health  []gpu.Health // by UUID
@@ -63,6 +65,7 @@ type Task struct {
 type Python struct {
 	Program string // as it was called
 	Err     string // why it did not finish; what it said before that counts
+	Stopped bool   // it took too long
 	Reached string // the last step that it told of
 	Answers
 	NoFolder string // why the companion had no folder to be found in

@@ -38,7 +38,7 @@ func machine(f *Facts) []Check {
 		return []Check{ok(id, "this is a board: %s%s", board, kernel)}
 	}
 	if in := f.container(); in != "" {
-		return []Check{ok(id, "this is a container (%s)%s", in, kernel)}
+		return []Check{ok(id, "this looks like a container (%s)%s", in, kernel)}
 	}
 	if kernel == "" {
 		return []Check{unknown(id, "/proc/sys/kernel/osrelease cannot be read, so what kind of machine this is stays open")}

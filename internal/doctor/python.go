@@ -89,14 +89,19 @@ func lastLine(text string) string {
 // oldestTorch is the first release of PyTorch that records its memory.
 const oldestTorch = "2.0"
 
+const buildID = "torch/build"
+
 func (f *Facts) torchCheck() Check {
-	const id = "torch/build"
+	const id = buildID
 	p := &f.Python
 	version := p.version()
 	switch {
 	case p.Torch != nil && p.Torch.Error != "":
 		return found(id, Problem, fmt.Sprintf("PyTorch %s cannot be imported: %s", version, p.Torch.Error), "No program of this Python can use it.",
 			"install it anew in an environment of its own, and look for a file or folder named torch beside the program")
+	case p.Files != nil && p.Files.Found && p.Torch == nil && !p.Stopped:
+		return found(id, Problem, fmt.Sprintf("Python ends when PyTorch %s is imported: %s", version, p.Err), "No program of this Python can use it.",
+			"see what it says: "+p.Program+" -c 'import torch'")
 	case p.Files == nil || p.Files.Found && p.Torch == nil:
 		return found(id, Warning, fmt.Sprintf("what PyTorch this Python has is not known: %s", firstOf(p.Err, "it did not say")),
 			"It did not come to an end when torch was to be imported.", "give it more time: ullage doctor --timeout 5m",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ullage-dev/ullage/allocator"
 	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/lint/places"
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/snapshot"
 )
@@ -27,7 +28,7 @@ var confVariables = []string{oldConf, hipConf, newConf}
 // settings judges the allocator's settings: which variable the release reads, what it makes
 // of the text, and what does nothing.
 func settings(f *Facts) []Check {
-	checks := f.caching()
+	checks := append(f.misspelt(), f.caching()...)
 	var given []string
 	for _, name := range confVariables {
 		if f.isSet(name) {
@@ -50,6 +51,18 @@ func settings(f *Facts) []Check {
 	}
 	checks = append(checks, f.confOptions(name, version, err == nil)...)
 	return append(checks, f.inForce(name, version)...)
+}
+
+// misspelt finds variables that look like one that counts, and that nothing reads.
+func (f *Facts) misspelt() (checks []Check) {
+	for _, name := range f.Names {
+		for _, fault := range places.Variable(name, "") {
+			if fault.Rule == "conf/ignored-variable" {
+				checks = append(checks, found("settings/variable", Warning, fault.Message, "It is passed over without a word.", fault.Remedy))
+			}
+		}
+	}
+	return checks
 }
 
 // confInForce returns the variable that a release takes its settings from; "" where it reads
@@ -79,7 +92,7 @@ func (f *Facts) confVariable(given []string, v allocator.Version) []Check {
 			fmt.Sprintf("export %s=%s", oldConf, f.Env[given[0]]))}
 	case len(given) > 1 && f.Env[given[0]] != f.Env[given[1]]:
 		return []Check{found(id, Warning, fmt.Sprintf("%s are set, and say different things", strings.Join(given, " and ")),
-			fmt.Sprintf("PyTorch %v takes %s, and passes over the other without a word.", v, used), "unset the other")}
+			fmt.Sprintf("PyTorch %v takes %s, also where it is empty, and passes over the other without a word.", v, used), "unset the other")}
 	case used == newConf && asks(newConf) && !v.AtLeast(2, 11):
 		return []Check{found(id, Warning, fmt.Sprintf("PyTorch %v may pass over expandable_segments in %s", v, newConf),
 			"2.9.1 does, though it reads the other options there (pytorch#183387); 2.11 does not.",
@@ -104,6 +117,9 @@ func (f *Facts) confOptions(name string, v allocator.Version, known bool) []Chec
 		return []Check{c}
 	case err != nil:
 		return []Check{unknown(id, "%s=%s: %v", name, conf, err)}
+	}
+	if strings.TrimSpace(conf) == "" {
+		return []Check{ok(id, "%s is set to nothing: the allocator has its defaults", name)}
 	}
 	checks := []Check{}
 	for _, w := range parsed.Warnings {
@@ -211,18 +227,26 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// caching judges the variable that turns the caching allocator off: that it is there is
-// enough, whatever it is set to.
+// caching judges the variable that turns the caching allocator off. Up to 2.6 that it is set
+// is enough, whatever to; since 2.7 only 1 does it (pytorch#145905; seen so with 2.11).
 func (f *Facts) caching() []Check {
-	const name = cachingVariable
+	const id, name = "settings/caching", cachingVariable
 	value, set := f.Env[name]
 	if !set {
 		return nil
 	}
-	seen := name + "=" + value + " turns PyTorch's caching allocator off"
-	if value == "0" || value == "" {
-		seen += ", though it looks as if it were not: that it is set is enough"
+	said := name + "=" + value
+	version, err := allocator.ParseVersion(f.Python.version())
+	anything := err == nil && !version.AtLeast(2, 7)
+	const means = "Every tensor is a call of the driver, which is many times slower and saves little; statistics are empty and nothing can be recorded."
+	switch {
+	case value == "1":
+		return []Check{found(id, Warning, said+" turns PyTorch's caching allocator off", means, "unset "+name)}
+	case anything:
+		return []Check{found(id, Warning, fmt.Sprintf("%s turns the caching allocator of PyTorch %v off, though it looks as if it did not", said, version),
+			"Up to 2.6 it is enough that the variable is set. "+means, "unset "+name)}
+	case err != nil:
+		return []Check{found(id, Note, said+" turns the caching allocator of PyTorch up to 2.6 off", "Since 2.7 only 1 does. Which release is meant is not known.", "unset "+name)}
 	}
-	return []Check{found("settings/caching", Warning, seen,
-		"Every tensor is a call of the driver, which is many times slower and saves little; statistics are empty and nothing can be recorded.", "unset "+name)}
+	return []Check{ok(id, "%s does nothing: PyTorch %v takes 1 alone", said, version)}
 }

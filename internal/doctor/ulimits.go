@@ -11,9 +11,6 @@ import (
 // limitsFile tells the limits of this process, which are those of what the same shell starts.
 const limitsFile = "/proc/self/limits"
 
-// rdmaFolder is there where the machine has adapters for InfiniBand, RoCE or the like.
-const rdmaFolder = "/sys/class/infiniband"
-
 // limitLine is a line of it: "Max locked memory         8388608    8388608    bytes".
 var limitLine = regexp.MustCompile(`^(Max .*?) {2,}(\S+) +(\S+)`)
 
@@ -43,14 +40,14 @@ func ulimits(f *Facts) []Check {
 	}
 	var checks []Check
 	if n, limited := f.ulimit("Max address space"); limited {
-		checks = append(checks, found("host/address-space", Problem, fmt.Sprintf("address space is limited to %s (ulimit -v)", units.FormatBytes(n)),
-			"CUDA sets aside as many addresses as GPU and host have memory, many times what it uses: it does not start, or runs out of memory for no reason that shows.", "ulimit -v unlimited"))
+		checks = append(checks, found("host/address-space", Warning, fmt.Sprintf("address space is limited to %s (ulimit -v)", units.FormatBytes(n)),
+			"CUDA and PyTorch set addresses aside for memory that they do not use, many times what they do. Programs may run out of memory for no reason that shows.", "ulimit -v unlimited"))
 	}
 	if n, limited := f.ulimit("Max open files"); limited && n < fewFiles {
 		checks = append(checks, found("host/open-files", Note, fmt.Sprintf("%d files may be open at once (ulimit -n)", n),
 			"Tensors that workers hand over take a file each ('Too many open files', 'received 0 items of ancdata').", "ulimit -n 65536, or torch.multiprocessing.set_sharing_strategy('file_system')"))
 	}
-	if n, limited := f.ulimit("Max locked memory"); limited && n < littleLocked && f.has(rdmaFolder) {
+	if n, limited := f.ulimit("Max locked memory"); limited && n < littleLocked && len(f.RDMA) > 0 {
 		checks = append(checks, found("host/locked-memory", Warning, fmt.Sprintf("%s may be locked in main memory (ulimit -l)", units.FormatBytes(n)),
 			"This machine has adapters for RDMA, with which NCCL connects machines. They need more ('ibv_reg_mr failed', 'Cannot allocate memory').", "ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity of a service"))
 	}

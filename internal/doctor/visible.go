@@ -28,43 +28,38 @@ func visible(f *Facts) []Check {
 
 // choice is what CUDA makes of a value of CUDA_VISIBLE_DEVICES.
 type choice struct {
-	shown   []string // what is visible, named as in the value, in its order
-	at      string   // the entry at which it stops; "" where it reads to the end
-	why     string   // why
-	none    bool     // meant to hide all
-	indices bool     // entries are numbers, not UUIDs
-	mig     int      // entries that name MIG instances
+	shown []string // what is visible, named as in the value, in its order
+	at    string   // the entry at which it stops
+	why   string   // why; "" where it reads to the end
+	none  bool     // meant to hide all
+	mig   int      // entries that name MIG instances
 }
 
 // chosen reads a value as CUDA does: devices by number or by UUID, of which a beginning that
 // fits one is enough. The first entry that fits none ends the list, and a device that is
-// named twice leaves nothing.
+// named twice leaves nothing. How it takes spaces, signs and what follows a number was tried
+// with driver 580.
 func chosen(value string, devices []gpu.Device) choice {
 	c := choice{}
-	entries := strings.Split(value, ",")
-	first := strings.TrimSpace(entries[0])
-	byUUID := strings.HasPrefix(first, "GPU-") || strings.HasPrefix(first, "MIG-")
-	c.indices = !byUUID
-	if first == "" || slices.Contains([]string{"-1", "none", "NoDevFiles", "void"}, first) {
-		c.none = true
+	entries := strings.Split(strings.TrimRight(value, ", "), ",")
+	if c.none = slices.Contains(hidesAll, strings.TrimSpace(entries[0])); c.none {
 		return c
 	}
-	taken := map[string]string{}
+	find := deviceByIndex
+	if isUUID(entries[0]) {
+		find = deviceByUUID
+	}
+	taken := map[string]bool{}
 	for _, entry := range entries {
-		entry = strings.TrimSpace(entry)
-		uuid, why := deviceByIndex(entry, devices)
-		if byUUID {
-			uuid, why = deviceByUUID(entry, devices)
-		}
-		if why != "" {
+		uuid, why := find(strings.TrimRight(entry, " "), devices)
+		switch {
+		case why != "":
 			c.at, c.why = entry, why
 			return c
+		case taken[uuid]:
+			return choice{at: entry, why: "it names a device a second time, which hides all"}
 		}
-		if _, twice := taken[uuid]; twice {
-			c.shown, c.at, c.why = nil, entry, "it names a device a second time, which hides all"
-			return c
-		}
-		taken[uuid] = entry
+		taken[uuid] = true
 		c.shown = append(c.shown, entry)
 		if strings.HasPrefix(uuid, "MIG-") {
 			c.mig++
@@ -73,8 +68,17 @@ func chosen(value string, devices []gpu.Device) choice {
 	return c
 }
 
-// deviceByIndex reads the number that an entry begins with, as C's strtoul does.
+// hidesAll are values that people set to have no device.
+var hidesAll = []string{"", "-1", "none", "NoDevFiles", "void"}
+
+func isUUID(entry string) bool {
+	return strings.HasPrefix(entry, "GPU-") || strings.HasPrefix(entry, "MIG-")
+}
+
+// deviceByIndex reads the number that an entry begins with, as C's strtol does: behind spaces
+// and a sign, and whatever follows it.
 func deviceByIndex(entry string, devices []gpu.Device) (uuid, why string) {
+	entry = strings.TrimPrefix(strings.TrimLeft(entry, " "), "+")
 	digits := entry[:len(entry)-len(strings.TrimLeft(entry, "0123456789"))]
 	n, err := strconv.Atoi(digits)
 	switch {
@@ -90,14 +94,14 @@ func deviceByIndex(entry string, devices []gpu.Device) (uuid, why string) {
 
 // deviceByUUID finds the one device whose UUID begins so.
 func deviceByUUID(entry string, devices []gpu.Device) (uuid, why string) {
-	if entry == "" {
-		return "", "it is empty"
-	}
-	if !strings.HasPrefix(entry, "GPU-") && !strings.HasPrefix(entry, "MIG-") {
+	rest, old := strings.CutPrefix(entry, "MIG-GPU-")
+	switch {
+	case !isUUID(entry):
 		return "", "the entries before it are UUIDs, and it is none"
-	}
-	if rest, old := strings.CutPrefix(entry, "MIG-GPU-"); old {
+	case old:
 		return oldMIG(rest, devices)
+	case len(entry) == len("GPU-"):
+		return "", "every UUID begins so"
 	}
 	var fit []string
 	for _, d := range devices {
@@ -155,11 +159,13 @@ func (f *Facts) visibleDevices() []Check {
 	c := chosen(value, devices)
 	said := fmt.Sprintf("%s=%s", visibleVariable, value)
 	switch {
-	case c.none:
+	case c.none && value == "":
 		return []Check{found(visibleID, Problem, said+" hides all devices", "Set to nothing is not the same as not set: programs find no GPU.", "unset "+visibleVariable)}
-	case c.at != "" && len(c.shown) == 0:
+	case c.none:
+		return []Check{found(visibleID, Problem, said+" hides all devices", "That may be meant: programs find no GPU.", "unset "+visibleVariable)}
+	case c.why != "" && len(c.shown) == 0:
 		return []Check{found(visibleID, Problem, said+" hides all devices", fmt.Sprintf("CUDA stops at %q: %s.", c.at, c.why), f.visibleAdvice())}
-	case c.at != "":
+	case c.why != "":
 		return []Check{found(visibleID, Problem, fmt.Sprintf("%s shows %s only", said, strings.Join(c.shown, ",")),
 			fmt.Sprintf("CUDA stops at %q: %s. What stands behind it is hidden too.", c.at, c.why), f.visibleAdvice())}
 	case c.mig > 1:
