@@ -35,6 +35,7 @@ func TestJSONPage(t *testing.T) {
 		"ledger check":  ledgerCheckJSON{},
 		"ledger export": ledger.Exported{},
 		"doctor":        report.DoctorJSON{},
+		"triage":        report.TriageJSON{},
 		"top":           topJSON{},
 		"The agent":     agentObjects{},
 		"lease list":    client.Leases{},

@@ -14,6 +14,7 @@ func factories() []func(*App) *cobra.Command {
 	return []func(*App) *cobra.Command{
 		newRules,
 		newExplain,
+		newTriage,
 		newLint,
 		newTune,
 		newView,

@@ -130,3 +130,6 @@ var checks = map[string]Check{
 	"third/thread-workspaces": code(`print(threading.active_count(), torch.cuda.memory_allocated())  # in two requests`),
 	"third/zombie-process":    run("fuser -v /dev/nvidia*"),
 }
+
+// CheckOf returns how to confirm a rule; nothing where no walk ends in it.
+func CheckOf(rule string) Check { return checks[rule] }

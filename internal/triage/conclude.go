@@ -125,10 +125,14 @@ func (w *weighing) sight(s *Sight) {
 	if err != nil {
 		return
 	}
-	if r.Kind == rules.Cause || known {
+	if r.Kind == rules.Cause || known && w.ended {
+		weight := weightSeen
+		if r.Kind == rules.Symptom { // what brings it about is to come first
+			weight = weightFits
+		}
 		c := w.cause(s.Rule)
-		c.score += weightSeen * float64(s.Confidence+1) / float64(rules.High+1)
-		c.Confidence = w.confidence(known, c.Confidence, s.Confidence)
+		c.score += weight * float64(s.Confidence+1) / float64(rules.High+1)
+		c.Confidence = w.confidence(known, c.Confidence, s)
 		c.Because = append(c.Because, seenText(s))
 	}
 	for i, id := range s.Causes {
@@ -140,8 +144,13 @@ func (w *weighing) sight(s *Sight) {
 }
 
 // confidence is that of a cause that was seen: as sure as the sight where the answers say
-// the same, and medium at most where they lead elsewhere.
-func (w *weighing) confidence(known bool, before, seen rules.Confidence) rules.Confidence {
+// the same, and medium at most where they lead elsewhere, or where what was seen in a source
+// may be none or harmless.
+func (w *weighing) confidence(known bool, before rules.Confidence, s *Sight) rules.Confidence {
+	seen := s.Confidence
+	if s.Code && !s.weighty() {
+		seen = min(seen, rules.Low)
+	}
 	switch {
 	case known && w.ended && seen >= rules.Medium:
 		return rules.High

@@ -19,6 +19,9 @@ type Sight struct {
 	Code       bool     // seen in the program's source
 }
 
+// weighty tells whether a mistake in a source is probably one, and does harm.
+func (s *Sight) weighty() bool { return s.Confidence >= rules.Medium && s.Severity >= rules.Warning }
+
 // Known is an answer that was seen, and need not be asked for.
 type Known struct {
 	Key, Value string
@@ -105,7 +108,7 @@ func addKnown(all []Known, s Sight, tells Answers) []Known {
 func readInCode(sights []Sight, key string) (found Known, ok bool) {
 	for _, o := range byKey[key].Options {
 		for _, s := range sights {
-			if !s.Code || s.Confidence < rules.Medium || len(o.Leaf) == 0 || o.Leaf[0].Rule != s.Rule {
+			if !s.Code || !s.weighty() || len(o.Leaf) == 0 || o.Leaf[0].Rule != s.Rule {
 				continue
 			}
 			if ok && found.Value != o.Value {

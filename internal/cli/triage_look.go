@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/ullage-dev/ullage/internal/analyze"
+	"github.com/ullage-dev/ullage/internal/doctor"
+	"github.com/ullage-dev/ullage/internal/lint"
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/triage"
+	"github.com/ullage-dev/ullage/snapshot"
+)
+
+// look has everything that was named explained or linted, and this machine examined, and
+// returns what was found, the gravest first.
+func (a *App) look(ctx context.Context, f *triageFlags, args []string) ([]triage.Sight, error) {
+	explain, sources, err := a.sortArgs(args)
+	if err != nil {
+		return nil, err
+	}
+	sights, err := a.lookAtRuns(ctx, explain)
+	if err != nil {
+		return nil, err
+	}
+	more, err := a.lookAtSources(ctx, sources)
+	if err != nil {
+		return nil, err
+	}
+	sights = append(sights, more...)
+	if !f.elsewhere {
+		more, err = a.lookAtMachine(ctx, &f.machine)
+		if err != nil {
+			return nil, err
+		}
+		sights = append(sights, more...)
+	}
+	slices.SortStableFunc(sights, func(x, y triage.Sight) int {
+		return cmp.Or(cmp.Compare(y.Severity, x.Severity), cmp.Compare(y.Confidence, x.Confidence))
+	})
+	return sights, nil
+}
+
+// sortArgs tells what is to be explained from what is to be linted. A folder may be both.
+func (a *App) sortArgs(args []string) (explain, sources []string, err error) {
+	for _, arg := range args {
+		if arg == "-" {
+			explain = append(explain, arg)
+			continue
+		}
+		info, err := a.Files.Stat(arg)
+		switch {
+		case err != nil:
+			return nil, nil, inputError(fileError(arg, err))
+		case info.IsDir():
+			sources = append(sources, arg)
+			if a.hasRecordings(arg) {
+				explain = append(explain, arg)
+			}
+		case isSource(arg):
+			sources = append(sources, arg)
+		default:
+			explain = append(explain, arg)
+		}
+	}
+	return explain, sources, nil
+}
+
+// isSource tells by its name whether a file is linted. A log or a recording may have a name
+// that a configuration could have, too: those are explained.
+func isSource(name string) bool {
+	switch filepath.Ext(name) {
+	case ".json", ".txt", ".log", ".html":
+		return false
+	}
+	name = filepath.ToSlash(name)
+	return lint.NewPython("").Takes(name, nil) || lint.Places{}.Takes(name, nil)
+}
+
+func (a *App) hasRecordings(dir string) bool {
+	found, err := snapshot.FindFiles(folder{a.Files, dir}, ".")
+	return err == nil && len(found.Files) > 0
+}
+
+// lookAtRuns explains recordings, logs and messages.
+func (a *App) lookAtRuns(ctx context.Context, args []string) (sights []triage.Sight, err error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	e, err := newExplainer(a, &explainFlags{by: "line", top: 1, device: -1})
+	if err != nil {
+		return nil, err
+	}
+	in, err := a.resolve(args)
+	if err != nil {
+		return nil, err
+	}
+	e.take(in)
+	devices, err := e.explainAll(ctx, in.files)
+	if err != nil {
+		return nil, err
+	}
+	var rows []analyze.RankRow
+	for _, d := range devices {
+		sights = append(sights, sightsOf(d.row.File, d.findings)...)
+		rows = append(rows, d.row)
+	}
+	for _, t := range e.texts {
+		sights = append(sights, sightsOf(t.file, t.result.Findings)...)
+	}
+	return append(sights, sightsOf("ranks", analyze.CompareRanks(rows).Findings)...), nil
+}
+
+func sightsOf(source string, findings []rules.Finding) (sights []triage.Sight) {
+	for _, f := range findings {
+		sights = append(sights, triage.Sight{
+			Rule: f.Rule, Severity: f.Severity, Confidence: f.Confidence, Source: source, Text: f.Title, Causes: f.Causes,
+		})
+	}
+	return sights
+}
+
+// lookAtSources lints. Where something is wrong for sure, what may be harmless by itself is
+// worth a look: the findings that 'ullage lint' shows with --all are taken into account, too.
+func (a *App) lookAtSources(ctx context.Context, args []string) (sights []triage.Sight, err error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	result, err := a.lintAll(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range result.Findings {
+		sights = append(sights, triage.Sight{
+			Rule: f.Rule, Severity: f.Severity, Confidence: f.Confidence,
+			Source: fmt.Sprintf("%s:%s", f.File, f.From.Position), Text: f.Message, Code: true,
+		})
+	}
+	return sights, nil
+}
+
+// lintAll runs the linter as 'ullage lint --all' does.
+func (a *App) lintAll(ctx context.Context, args []string) (*lint.Result, error) {
+	opt, err := a.lintOptions(&lintFlags{all: true}, args)
+	if err != nil {
+		return nil, err
+	}
+	python := lint.NewPython(a.cacheFolder("syntax"))
+	defer func() { _ = python.Close(context.WithoutCancel(ctx)) }() // it has nothing open
+	opt.Checkers = []lint.Checker{python, lint.Places{}}
+	result, err := lint.Run(ctx, opt)
+	return result, lintError(err)
+}
+
+// ofCheck are the rules that checks of the machine stand for, where they do not name one.
+var ofCheck = map[string]string{
+	"settings/variable":  "conf/ignored-variable",
+	"settings/in-force":  "conf/expandable-off",
+	"settings/caching":   "conf/no-caching",
+	"memory/leftover":    "third/zombie-process",
+	"host/shared-memory": "conf/small-shm",
+	"host/oom-kills":     "oom/host-killed",
+	"visible/devices":    "conf/visible-devices",
+	"gpu/shared-memory":  "host/unified-memory",
+}
+
+// lookAtMachine examines this machine. What it has is there, and need not be the cause: a
+// check that is no problem has medium confidence.
+func (a *App) lookAtMachine(ctx context.Context, f *doctorFlags) (sights []triage.Sight, err error) {
+	facts, err := a.doctorFacts(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	result := doctor.Examine(facts)
+	for _, c := range result.Checks {
+		rule := cmp.Or(c.Rule, ofCheck[c.ID])
+		if rule == "" || c.State < doctor.Note || c.State == doctor.Note && c.Rule == "" {
+			continue
+		}
+		s := triage.Sight{Rule: rule, Severity: rules.Warning, Confidence: rules.Medium, Source: "this machine", Text: c.Seen}
+		switch c.State {
+		case doctor.Note:
+			s.Severity = rules.Info
+		case doctor.Problem:
+			s.Confidence = rules.High
+		}
+		sights = append(sights, s)
+	}
+	return sights, nil
+}
