@@ -23,15 +23,16 @@ and the program that writes the file may go on meanwhile.
   ullage ledger check /var/lib/ullage/ledger.db
   ullage ledger export --since 30d /var/lib/ullage/ledger.db`
 
-const ledgerCheckLong = `Check replays every decision of a ledger from the first on, and looks for what
-must not be: memory granted over a device's capacity, a lease that is granted
-twice or has come back, decisions that are missing or out of order, and tables
-or snapshots that say other than the decisions. It ends with exit code 3 where
-it finds a fault, and with 4 where the file cannot be read as a ledger.`
+const ledgerCheckLong = `Check replays every decision of a ledger, from the first that is kept on, and
+looks for what must not be: memory granted over a device's capacity, a lease
+that is granted twice or has come back, decisions that are missing or out of
+order, and tables or snapshots that say other than the decisions. It ends with
+exit code 3 where it finds a fault, and with 4 where the file cannot be read as
+a ledger.`
 
-const ledgerExportLong = `Export prints every event of a ledger, one JSON object a line, in order. The
-events are all that a ledger holds: what follows from them is not printed. They
-are also the audit: each says when it was, and who brought it about.
+const ledgerExportLong = `Export prints every event that a ledger keeps, one JSON object a line, in order.
+They are the audit: each says when it was, and who brought it about. What
+follows from them is not printed.
 
 --since takes a span (90min, 24h, 30d) before now, or a moment (2026-11-30, in
 UTC, or 2026-11-30T08:00:00Z).`
@@ -94,6 +95,7 @@ func oneLedger(cmd *cobra.Command, args []string) error {
 type ledgerCheckJSON struct {
 	File    string   `json:"file"`
 	Schema  int      `json:"schema"`
+	Base    int64    `json:"base"`
 	Events  int64    `json:"events"`
 	Leases  int64    `json:"leases"`
 	Held    int      `json:"held"`
@@ -111,7 +113,7 @@ func (a *App) checkLedger(ctx context.Context, path string, asJSON bool) error {
 	case err != nil:
 		return err
 	case asJSON:
-		err = printJSON(a.Stdout, ledgerCheckJSON{path, found.Schema, found.Events, found.Leases, found.Held, found.Waiting, found.Faults})
+		err = printJSON(a.Stdout, ledgerCheckJSON{path, found.Schema, found.Base, found.Events, found.Leases, found.Held, found.Waiting, found.Faults})
 	default:
 		err = printLedgerCheck(a.Stdout, path, &found)
 	}
@@ -139,8 +141,12 @@ func printLedgerCheck(w io.Writer, path string, r *ledger.Report) error {
 	if len(r.Faults) > 0 {
 		verdict = term.Clean(strings.Join(r.Faults, "\n"))
 	}
-	_, err := fmt.Fprintf(w, "%s: schema %d, %s, %s: %s memory, %s\n%s\n", term.Clean(path), r.Schema,
-		units.FormatPlural(int(r.Events), "event", "events"), units.FormatPlural(int(r.Leases), "lease", "leases"),
+	before := ""
+	if r.Base > 0 {
+		before = fmt.Sprintf(" after event %d", r.Base)
+	}
+	_, err := fmt.Fprintf(w, "%s: schema %d, %s%s, %s: %s memory, %s\n%s\n", term.Clean(path), r.Schema,
+		units.FormatPlural(int(r.Events), "event", "events"), before, units.FormatPlural(int(r.Leases), "lease", "leases"),
 		units.FormatPlural(r.Held, "holds", "hold"), units.FormatPlural(r.Waiting, "waits", "wait"), verdict)
 	return err
 }

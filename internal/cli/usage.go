@@ -110,6 +110,14 @@ func (a *App) readUsage(ctx context.Context, f *usageFlags, since, until time.Ti
 		for _, row := range rows {
 			u.Rows = append(u.Rows, client.UsageRow{Name: row.Name, Leases: row.Leases, GiBHours: row.GiBSeconds / 3600, GiBSeconds: row.GiBSeconds})
 		}
+		if err != nil {
+			return err
+		}
+		ms, err := r.CompleteMS(ctx)
+		if ms > 0 {
+			at := time.UnixMilli(ms).UTC()
+			u.Complete = &at
+		}
 		return err
 	})
 	return u, err
@@ -119,6 +127,9 @@ func (a *App) printUsage(u *client.Usage) error {
 	const minute = "2006-01-02 15:04 MST"
 	if _, err := fmt.Fprintf(a.Stdout, "from %s to %s\n\n", u.Since.UTC().Format(minute), u.Until.UTC().Format(minute)); err != nil {
 		return err
+	}
+	if u.Complete != nil && u.Since.Before(*u.Complete) {
+		a.Warn("leases that ended before %s are no longer kept: what they held is missing here", u.Complete.UTC().Format(minute))
 	}
 	if len(u.Rows) == 0 {
 		_, err := fmt.Fprintln(a.Stdout, "no lease held memory then")

@@ -251,10 +251,11 @@ type Limit struct {
 
 // Usage answers GET /v1/usage.
 type Usage struct {
-	By    string     `json:"by"` // user, group or project
-	Since time.Time  `json:"since"`
-	Until time.Time  `json:"until"`
-	Rows  []UsageRow `json:"usage"`
+	By       string     `json:"by"` // user, group or project
+	Since    time.Time  `json:"since"`
+	Until    time.Time  `json:"until"`
+	Complete *time.Time `json:"complete_since,omitempty"` // what leases held that ended before is no longer kept; absent: all is
+	Rows     []UsageRow `json:"usage"`
 }
 
 // UsageRow is what one of them held.

@@ -63,11 +63,11 @@ func crashing(path string) error {
 		return err
 	}
 	ctx := context.Background()
-	l, err := open(ctx, path, tuning{50, dieAt(os.Getenv(envPoint))})
+	l, err := open(ctx, path, tuning{50, 20, dieAt(os.Getenv(envPoint))})
 	if err != nil {
 		return err
 	}
-	w := &workload{ledger: l, seed: seed, out: os.Stdout}
+	w := &workload{ledger: l, seed: seed, out: os.Stdout, keep: Retention{Most: 100}}
 	if l.book.Seq() == 0 {
 		err = w.begin(ctx)
 	}
@@ -167,6 +167,11 @@ func survivedInPart(t *testing.T, path string, acked history) (found int, last i
 	if err != nil || len(report.Faults) > 0 {
 		t.Fatalf("%v: %s", err, strings.Join(report.Faults, "\n"))
 	}
+	for seq := range acked {
+		if seq <= report.Base {
+			found++ // it was there, and has been deleted
+		}
+	}
 	keys := map[string]lease.ID{}
 	if err := scanEvents(t.Context(), l.db, 0, func(e *lease.Event) error {
 		last = e.Seq
@@ -189,7 +194,7 @@ func survivedInPart(t *testing.T, path string, acked history) (found int, last i
 	return found, last
 }
 
-var points = []string{"decided", "written", "snapshot", "commit", "committed", "answer"}
+var points = []string{"decided", "written", "snapshot", "commit", "committed", "answer", "pruning", "prune", "pruned"}
 
 // TestCrashes kills the process at random and at named points, again and again on one ledger. Most of
 // the time goes by waiting for the disk, so several ledgers are at it at once.
@@ -218,8 +223,8 @@ func crashAgain(t *testing.T, d *rand.Rand, times int) int {
 		} else {
 			point := points[d.IntN(len(points))]
 			passes := 1 + d.IntN(30)
-			if point == "snapshot" {
-				passes = 1 // the next one, 50 events on at most
+			if point == "snapshot" || strings.HasPrefix(point, "prun") {
+				passes = 1 // the next one, some 50 events on
 			}
 			startVictim(t, path, d.Uint64(), fmt.Sprintf("%s=%s %d", envPoint, point, passes)).finish(t, acked, true)
 		}

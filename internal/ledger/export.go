@@ -18,7 +18,7 @@ type Exported struct {
 	Body  json.RawMessage `json:"body"`
 }
 
-// Export shows every event from sinceMS on to see, in order.
+// Export shows every event that is kept from sinceMS on to see, in order.
 func (r *Reader) Export(ctx context.Context, sinceMS int64, see func(Exported) error) error {
 	return r.within(ctx, func(db queryer) error {
 		return scanEvents(ctx, db, 0, func(e *lease.Event) error {
@@ -59,11 +59,11 @@ func (r *Reader) Events(ctx context.Context, x Excerpt) (events []Exported, next
 }
 
 func excerpt(ctx context.Context, db queryer, x Excerpt) ([]Exported, int64, error) {
-	var last int64
-	if err := db.QueryRowContext(ctx, `SELECT coalesce(max(seq), 0) FROM event`).Scan(&last); err != nil {
+	var before, last int64 // the base, before which there is nothing to search, and the last
+	if err := db.QueryRowContext(ctx, `SELECT coalesce((SELECT min(seq) FROM event), 1) - 1, coalesce((SELECT max(seq) FROM event), 0)`).Scan(&before, &last); err != nil {
 		return nil, 0, err
 	}
-	x.After = min(max(x.After, 0), last)
+	x.After = min(max(x.After, before), last)
 	until := min(last, x.After+int64(x.Reach))
 	if x.Lease != 0 {
 		until = last // there is an index, and a lease has few events

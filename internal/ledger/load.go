@@ -16,16 +16,14 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// load reads the book: the last snapshot and the events after it. It compares what is held with
-// the table that the triggers watch.
+// load reads the book: the last snapshot, or else the base, and the events after it. It compares
+// what is held with the table that the triggers watch.
 func load(ctx context.Context, db queryer) (*lease.Book, error) {
-	book := lease.New()
-	var body string
-	err := db.QueryRowContext(ctx, `SELECT body FROM snapshot ORDER BY seq DESC LIMIT 1`).Scan(&body)
-	if err == nil {
-		book, err = restore(body)
+	book, err := loadBody(ctx, db, `SELECT body FROM snapshot ORDER BY seq DESC LIMIT 1`)
+	if errors.Is(err, sql.ErrNoRows) {
+		book, err = loadBase(ctx, db)
 	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err != nil {
 		return nil, err
 	}
 	if err := fold(ctx, db, book, nil); err != nil {
@@ -39,6 +37,26 @@ func load(ctx context.Context, db queryer) (*lease.Book, error) {
 		return nil, err
 	}
 	return book, nil
+}
+
+// loadBase reads the book before the first event that is kept: an empty one where all are.
+func loadBase(ctx context.Context, db queryer) (*lease.Book, error) {
+	book, err := loadBody(ctx, db, `SELECT body FROM base`)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return lease.New(), nil
+	case err != nil:
+		return nil, fmt.Errorf("the base: %w", err)
+	}
+	return book, nil
+}
+
+func loadBody(ctx context.Context, db queryer, query string) (*lease.Book, error) {
+	var body string
+	if err := db.QueryRowContext(ctx, query).Scan(&body); err != nil {
+		return nil, err
+	}
+	return restore(body)
 }
 
 func restore(body string) (*lease.Book, error) {
@@ -60,6 +78,15 @@ func fold(ctx context.Context, db queryer, book *lease.Book, see func(*lease.Eve
 		}
 		return nil
 	})
+}
+
+// foldUntil applies the events that follow the book's last one, up to a number.
+func foldUntil(ctx context.Context, db queryer, book *lease.Book, until int64) error {
+	rows, err := db.QueryContext(ctx, selectEvents+` WHERE seq > ? AND seq <= ? ORDER BY seq`, book.Seq(), until)
+	if err != nil {
+		return err
+	}
+	return eachEvent(rows, func(e *lease.Event) error { return book.Apply(*e) })
 }
 
 // selectEvents selects what eachEvent reads.

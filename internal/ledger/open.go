@@ -38,6 +38,7 @@ type Ledger struct {
 // tuning is what only tests set otherwise than Open.
 type tuning struct {
 	snapshotEvery int64              // events from one snapshot to the next
+	pruneStep     int64              // rows that are deleted in a transaction
 	reach         func(point string) // called at named points of a transaction; a test ends the process there
 }
 
@@ -51,7 +52,7 @@ func (e *LockedError) Hint() string { return "one agent of a machine keeps the l
 
 // Open opens the ledger in a file, or makes it there. It recovers what a crash left.
 func Open(ctx context.Context, path string) (*Ledger, error) {
-	return open(ctx, path, tuning{snapshotEvery: 4096})
+	return open(ctx, path, tuning{snapshotEvery: 4096, pruneStep: 500})
 }
 
 func open(ctx context.Context, path string, t tuning) (*Ledger, error) {

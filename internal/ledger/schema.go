@@ -10,7 +10,7 @@ import (
 const applicationID = 0x554c4c47
 
 // SchemaVersion is the version of the schema that this release writes.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // migrations lead from each version of the schema to the next. Version n is after the first n.
 // What is here was released: it is never changed, only added to.
@@ -86,6 +86,30 @@ BEGIN SELECT RAISE(ABORT, 'over the capacity of the device'); END;
 CREATE TRIGGER holding_is_granted AFTER INSERT ON holding
 WHEN (SELECT state FROM lease WHERE id = NEW.lease) <> 'granted'
 BEGIN SELECT RAISE(ABORT, 'only a granted lease takes memory'); END;
+`, `
+CREATE TABLE base (
+	one   INTEGER PRIMARY KEY CHECK (one = 1),
+	seq   INTEGER NOT NULL CHECK (seq > 0),
+	at_ms INTEGER NOT NULL,
+	body  TEXT NOT NULL,
+
+	leases_ms INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX lease_ended ON lease (ended_ms) WHERE ended_ms IS NOT NULL;
+
+DROP TRIGGER event_is_kept;
+CREATE TRIGGER event_is_kept BEFORE DELETE ON event
+WHEN OLD.seq > coalesce((SELECT seq FROM base), 0)
+BEGIN SELECT RAISE(ABORT, 'events after the base are never deleted'); END;
+DROP TRIGGER lease_is_kept;
+CREATE TRIGGER lease_is_kept BEFORE DELETE ON lease
+WHEN OLD.state <> 'ended' OR OLD.ended_ms >= coalesce((SELECT at_ms FROM base), 0) OR OLD.id = (SELECT max(id) FROM lease)
+BEGIN SELECT RAISE(ABORT, 'leases are never deleted that have not ended before the base, nor the last one'); END;
+CREATE TRIGGER base_is_kept BEFORE DELETE ON base
+BEGIN SELECT RAISE(ABORT, 'the base is never deleted'); END;
+CREATE TRIGGER base_goes_on BEFORE UPDATE OF seq, at_ms, body ON base
+WHEN NEW.seq <= OLD.seq OR NEW.at_ms < OLD.at_ms OR NEW.seq >= (SELECT max(seq) FROM event)
+BEGIN SELECT RAISE(ABORT, 'the base moves on, and to before the last event'); END;
 `}
 
 // migrate brings the schema up to date, each version in a transaction of its own.

@@ -16,6 +16,15 @@ type Usage struct {
 	GiBSeconds float64 `json:"gib_seconds"` // the same
 }
 
+// CompleteMS is the time from which on Usage knows everything: leases that ended before it are no
+// longer kept. It is 0 where all are.
+func (r *Reader) CompleteMS(ctx context.Context) (ms int64, err error) {
+	err = r.within(ctx, func(db queryer) error {
+		return db.QueryRowContext(ctx, `SELECT coalesce((SELECT leases_ms FROM base), 0)`).Scan(&ms)
+	})
+	return ms, err
+}
+
 // Usage adds up what was held from sinceMS until untilMS, by scope, those who used most first.
 func (l *Ledger) Usage(ctx context.Context, by lease.Scope, sinceMS, untilMS int64) ([]Usage, error) {
 	l.mu.RLock() // the one connection may be within a transaction

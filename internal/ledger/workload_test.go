@@ -31,6 +31,7 @@ var testPolicy = lease.Policy{
 type workload struct {
 	ledger *Ledger
 	seed   uint64
+	keep   Retention // what is older is deleted now and then
 	mu     sync.Mutex
 	out    io.Writer
 }
@@ -60,7 +61,10 @@ func (w *workload) run(ctx context.Context, clients, decisions int) error {
 		all.Go(func() {
 			d := rand.New(rand.NewPCG(w.seed, uint64(c)))
 			for n := 0; n < decisions && errs[c] == nil; n++ {
-				errs[c] = w.decide(ctx, d, fmt.Sprintf("%d.%d.%d", w.seed, c, n))
+				if n%10 == 9 {
+					_, errs[c] = w.ledger.Prune(ctx, 0, w.keep)
+				}
+				errs[c] = errors.Join(errs[c], w.decide(ctx, d, fmt.Sprintf("%d.%d.%d", w.seed, c, n)))
 			}
 		})
 	}
@@ -116,7 +120,7 @@ func randomRequest(d *rand.Rand, key string) lease.Request {
 
 func openTest(t testing.TB, path string) *Ledger {
 	t.Helper()
-	l, err := open(context.Background(), path, tuning{snapshotEvery: 100})
+	l, err := open(context.Background(), path, tuning{snapshotEvery: 100, pruneStep: 20})
 	if err != nil {
 		t.Fatal(err)
 	}

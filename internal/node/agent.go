@@ -81,6 +81,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.watch(ctx) })
+	group.Go(func() error { return a.prune(ctx) })
 	group.Go(func() error { return front.serve(ctx) })
 	if a.Started != nil {
 		a.Started()

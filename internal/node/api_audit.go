@@ -53,7 +53,11 @@ func (a *Agent) getUsage(q *question) (any, error) {
 	if err != nil {
 		return nil, looked(err)
 	}
-	answer := client.Usage{By: string(by), Since: since, Until: until, Rows: []client.UsageRow{}}
+	complete, err := a.audit.CompleteMS(ctx)
+	if err != nil {
+		return nil, looked(err)
+	}
+	answer := client.Usage{By: string(by), Since: since, Until: until, Complete: timeOrNil(complete), Rows: []client.UsageRow{}}
 	for _, r := range rows {
 		if mine == nil || slices.Contains(mine, r.Name) {
 			answer.Rows = append(answer.Rows, client.UsageRow{Name: r.Name, Leases: r.Leases, GiBHours: r.GiBSeconds / 3600, GiBSeconds: r.GiBSeconds})

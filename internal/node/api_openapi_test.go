@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ullage-dev/ullage/internal/client"
+	"github.com/ullage-dev/ullage/internal/lease"
 	"github.com/ullage-dev/ullage/internal/units"
 )
 
@@ -338,11 +339,11 @@ func TestOpenAPIStatuses(t *testing.T) {
 // provoke brings the server to answer with a status.
 func provoke(t *testing.T, w *world, method, path, want string) {
 	who, bodies := w.as(0), map[string]string{
-		"/v1/leases": `{"memory_bytes":1073741824}`, "/v1/report": `{"devices":[]}`, "/v1/leases/{id}/extend": `{"ttl_ms":60000}`,
+		"/v1/leases": `{"memory_bytes":67108864}`, "/v1/report": `{"devices":[]}`, "/v1/leases/{id}/extend": `{"ttl_ms":60000}`,
 		"/v1/devices/{uuid}/cordon": `{}`, "/v1/devices/{uuid}/uncordon": `{}`, "/v1/devices/{uuid}/drain": `{"grace_ms":600000}`,
 	}
 	body, query, uuid := bodies[path], "", "GPU-1"
-	l := w.as(annUID).lease(client.Request{MemoryBytes: units.GiB, TTLMS: 60_000, Device: "GPU-0"})
+	l := w.as(annUID).lease(client.Request{MemoryBytes: lease.LeastBytes, TTLMS: 60_000, Device: "GPU-0"})
 	id := fmt.Sprint(l.ID)
 	if strings.HasPrefix(path, "/v1/leases/{id}") {
 		who = w.as(annUID)
@@ -352,14 +353,14 @@ func provoke(t *testing.T, w *world, method, path, want string) {
 		query = "?no_such_parameter"
 	case "403":
 		if who = w.as(bobUID); path == "/v1/leases" {
-			body = `{"memory_bytes":1073741824,"project":"eyes"}`
+			body = `{"memory_bytes":67108864,"project":"eyes"}`
 		}
 	case "404":
 		id, uuid = "999", "GPU-9"
-		body = strings.Replace(body, `{"memory_bytes":1073741824`, `{"memory_bytes":1073741824,"queue":"vip"`, 1)
+		body = strings.Replace(body, `{"memory_bytes":67108864`, `{"memory_bytes":67108864,"queue":"vip"`, 1)
 	case "409":
 		w.as(annUID).ask("DELETE", "/v1/leases/"+id, nil, 200, nil)
-		body = strings.Replace(body, `{"memory_bytes":1073741824`, fmt.Sprintf(`{"memory_bytes":%d`, 999*units.GiB), 1)
+		body = strings.Replace(body, `{"memory_bytes":67108864`, fmt.Sprintf(`{"memory_bytes":%d`, 999*units.GiB), 1)
 	case "413":
 		body = `{"name":"` + strings.Repeat("x", maxBody) + `"}`
 	case "429":

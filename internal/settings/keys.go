@@ -58,6 +58,11 @@ func (s *Settings) tables() []table {
 			{"keep", spanMS(&s.Policy.KeepMS, time.Minute, 365*day)},
 			{"period", spanMS(&s.Policy.PeriodMS, time.Hour, 3650*day)},
 		}},
+		{"history", []key{
+			{"decisions", spanMS(&s.History.DecisionsMS, day, 36500*day)},
+			{"leases", spanMS(&s.History.LeasesMS, day, 36500*day)},
+			{"most", count(&s.History.Most, 10_000, 1<<40)},
+		}},
 	}
 }
 

@@ -35,6 +35,7 @@ type Settings struct {
 
 	Watch    Watch
 	Policy   lease.Policy
+	History  History
 	Reserves []Reserve
 	Projects []Project
 }
@@ -44,6 +45,13 @@ type Watch struct {
 	Over    Action        // use above a lease: Warn, Stop or Tolerate
 	Expired Action        // use after a lease's end: Warn or Stop
 	Grace   time.Duration // between SIGTERM and SIGKILL
+}
+
+// History is what the ledger keeps of what is over.
+type History struct {
+	DecisionsMS int64 // who asked for what and got it or not, for so long
+	LeasesMS    int64 // what leases held, which usage adds up, for so long
+	Most        int64 // and of each no more than about so many rows
 }
 
 // Action is what the agent does.
@@ -85,6 +93,7 @@ func Default() Settings {
 		ContextBytes:  768 * units.MiB, // on an H200 with CUDA 13: 518 MiB for a context alone, 742 once PyTorch 2.11 and cuBLAS have loaded what a training step needs
 		Watch:         Watch{Over: Warn, Expired: Stop, Grace: 30 * time.Second},
 		Policy:        lease.Policy{AgeMS: (10 * time.Minute).Milliseconds(), KeepMS: day.Milliseconds(), PeriodMS: (30 * day).Milliseconds()},
+		History:       History{DecisionsMS: (90 * day).Milliseconds(), LeasesMS: (730 * day).Milliseconds(), Most: 5_000_000},
 	}
 }
 

@@ -1,0 +1,53 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ullage-dev/ullage/internal/client"
+	"github.com/ullage-dev/ullage/internal/lease"
+	"github.com/ullage-dev/ullage/internal/settings"
+)
+
+// TestHistory: what is older than the settings keep goes while the agent works, and who asks for what
+// was used is told from when on everything is there.
+func TestHistory(t *testing.T) {
+	const day = 24 * time.Hour
+	w := newWorld(t, func(o *Options) {
+		o.Settings.History = settings.History{DecisionsMS: day.Milliseconds(), LeasesMS: 2 * day.Milliseconds(), Most: 1 << 40}
+	})
+	ann := w.as(annUID)
+	for range 150 { // four decisions each: more than a step
+		l := ann.lease(client.Request{MemoryBytes: lease.LeastBytes})
+		ann.ask("DELETE", fmt.Sprintf("/v1/leases/%d", l.ID), nil, 200, nil)
+		w.free(l.ID)
+		w.clock.Advance(time.Second)
+	}
+	w.clock.Advance(3 * day)
+	l := ann.lease(client.Request{MemoryBytes: lease.LeastBytes})
+	var usage client.Usage
+	if ann.ask("GET", "/v1/usage", nil, 200, &usage); usage.Complete != nil || len(usage.Rows) != 1 || usage.Rows[0].Leases != 150 {
+		t.Errorf("before: %+v", usage)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.prune(ctx) }()
+	until(t, "what is old has gone", func() bool {
+		w.clock.Advance(prunePause)
+		ann.ask("GET", "/v1/usage", nil, 200, &usage)
+		return usage.Complete != nil
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	var events client.Events
+	if w.as(0).ask("GET", "/v1/events", nil, 200, &events); events.Events[0].Seq != 501 {
+		t.Errorf("the first event is %d", events.Events[0].Seq)
+	}
+	if got := ann.see(l.ID); got.State != "granted" {
+		t.Errorf("the lease of now is %s", got.State)
+	}
+}
