@@ -3,6 +3,9 @@ package code
 // leakCheckers lists the rules about memory that is kept too long.
 func leakCheckers() []checker {
 	return []checker{
+		{ids: []string{"leak/loss-with-graph"}, check: checkLossWithGraph, words: torchWords, long: true},
+		{ids: []string{"leak/list-with-graph"}, check: checkListWithGraph, words: torchWords, long: true},
+		{ids: []string{"leak/concat-in-loop"}, check: checkConcatInLoop, words: torchWords, long: true},
 		{ids: []string{"leak/create-graph"}, check: checkCreateGraph, words: []string{"create_graph"}, long: true},
 		{ids: []string{"leak/retain-graph"}, check: checkRetainGraph, words: []string{"retain_graph"}, long: true},
 		{ids: []string{"leak/no-zero-grad"}, check: checkNoZeroGrad, words: []string{"backward"}, long: true},
@@ -18,5 +21,9 @@ func leakCheckers() []checker {
 		{ids: []string{"leak/reference-cycle"}, check: checkReferenceCycle, words: []string{"torch"}},
 		{ids: []string{"leak/profiler"}, check: checkProfiler, words: []string{"profiler"}, long: true},
 		{ids: []string{"leak/ipc-consumer"}, check: checkIPCConsumer, words: []string{"multiprocessing"}, long: true},
+		{ids: []string{"leak/compile-cache"}, check: checkCompileCache, words: []string{"torch.compile", "import compile"}, long: true},
+		{ids: []string{"leak/notebook-out"}, check: checkNotebookOut, words: []string{"torch"}},
+		{ids: []string{"leak/unbounded-cache"}, check: checkUnboundedCache, words: []string{"torch"}, long: true},
+		{ids: []string{"leak/eval-without-no-grad"}, check: checkEvalWithoutNoGrad, words: []string{"torch"}, long: true},
 	}
 }

@@ -20,8 +20,12 @@ func checkCachedMethod(p *pass) {
 			if selfName(f) != "" {
 				p.cachedMethod(f, d)
 			} else if param, ok := heavyParam(f); ok {
+				severity := rules.Warning
+				if p.cacheOfOne(d) {
+					severity = rules.Info
+				}
 				p.report(d.Node, rules.Mistake{
-					Rule: "leak/cached-method", Severity: rules.Warning, Confidence: rules.High,
+					Rule: "leak/cached-method", Severity: severity, Confidence: rules.High,
 					Message: fmt.Sprintf("the cache of %s keeps each %s that it was ever called with: a tensor or module is a key by its identity", f.Name, param.Name),
 					Remedy:  "make the key of shape, dtype and device, or compute the value where it is needed",
 				})
@@ -45,6 +49,16 @@ func cachesArguments(d pyscope.Decorator) bool {
 		name = name.Field("function")
 	}
 	return strings.HasSuffix(name.Text(), "_method_lru_cache")
+}
+
+// cacheOfOne reports whether a cache keeps no more than the last call.
+func (p *pass) cacheOfOne(d pyscope.Decorator) bool {
+	c := p.Call(d.Node)
+	if c == nil {
+		return false
+	}
+	n, ok := p.Int(c.Arg(0, "maxsize"))
+	return ok && n <= 1
 }
 
 // cachedMethod reports a cache whose keys have the object in them.

@@ -212,7 +212,7 @@ func (p *pass) bounded(place *pyscope.Place) bool {
 // hookAddedAgain reports a hook that a loop adds to the same module in each round.
 func (p *pass) hookAddedAgain(c *pyscope.Call) {
 	loop := p.loopStatement(c.Node)
-	if loop == nil || loop.Small() || p.setInLoop(c.Object, loop) {
+	if loop == nil || loop.Small() || p.setInLoop(c.Object, loop) || p.overHooks(c.Arg(0, "hook"), loop) {
 		return
 	}
 	p.report(c.Node, rules.Mistake{
@@ -221,6 +221,15 @@ func (p *pass) hookAddedAgain(c *pyscope.Call) {
 		Remedy:  "register the hook once before the loop, or keep its handle and call remove() at the end of the round",
 		Related: []rules.Related{related(loop.Node.Child(0), "the loop")},
 	})
+}
+
+// overHooks reports whether a loop goes over hooks, to give each to another module.
+func (p *pass) overHooks(callback syntax.Node, loop *pyscope.Loop) bool {
+	if strings.Contains(loop.Over().Text(), "hook") {
+		return true
+	}
+	place := p.Place(callback)
+	return place != nil && len(place.Stores()) > 0 && place.Stores()[0].How == pyscope.ByFor
 }
 
 // setInLoop reports whether an expression may be another thing in each round of a loop: it uses

@@ -105,14 +105,17 @@ func (p *pass) usesGraph(c *pyscope.Call, depth int) bool {
 // it, or something that it is made of, was set by a call out there.
 func (p *pass) forwardOutside(c *pyscope.Call, loop *pyscope.Loop) bool {
 	value := c.Object
-	if c.Name == "torch.autograd.backward" || p.loss(c).Ok() {
-		value = p.loss(c)
+	if loss := p.loss(c); loss.Ok() {
+		value = loss
 	}
 	return p.reachesOutside(value, loop, map[*pyscope.Place]bool{})
 }
 
 // loss returns the argument of accelerator.backward(loss) and the like; none for loss.backward().
 func (p *pass) loss(c *pyscope.Call) syntax.Node {
+	if c.Name == "torch.autograd.backward" {
+		return c.Arg(0, "tensors")
+	}
 	args := c.Args()
 	if len(args) == 0 || !args[0].Is("identifier", "attribute", "binary_operator", "call", "subscript") {
 		return syntax.Node{}

@@ -1,0 +1,190 @@
+package code
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ullage-dev/ullage/internal/pyscope"
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
+
+// adding is something with a graph that is added to a place which lives on, again and again.
+// A naive look for such finds hundreds that are right: sums on which backward is called, sums that
+// start anew in each step, values without a graph. What is left here is kept.
+type adding struct {
+	at       syntax.Node // the statement or call that adds
+	place    *pyscope.Place
+	value    syntax.Node // what is added
+	kept     pyscope.Value
+	growth   pyscope.Growth
+	backward syntax.Node // where backward runs on the value by itself, which ends what the graph is good for; may be none
+	leaves   bool        // the place is given to code that is not seen, which may run backward on it
+}
+
+// adds looks at an addition. It fails where the value has no graph, where nothing grows, and
+// where backward runs on what has grown.
+func (p *pass) adds(at syntax.Node, place *pyscope.Place, value syntax.Node) (adding, bool) {
+	a := adding{at: at, place: place, value: value}
+	if a.kept = p.Value(value); !a.kept.Has(pyscope.Graph) {
+		return a, false
+	}
+	if p.metered(a) {
+		return a, false
+	}
+	growth := p.Grows(place, at)
+	if growth == nil {
+		return a, false
+	}
+	a.growth = *growth
+	fate := p.Fate(place)
+	if fate.Backward.Ok() {
+		return a, false
+	}
+	a.leaves = fate.Leaves.Ok()
+	a.backward = p.ownBackward(value)
+	return a, true
+}
+
+// metered reports whether an object keeps what another part of the program gives it: a meter, of
+// whose use the rule about loggers tells at the call.
+func (p *pass) metered(a adding) bool {
+	if a.place.Class == nil || !a.kept.Node.Ok() {
+		return false
+	}
+	return p.Class(a.kept.Node) != p.Class(a.at)
+}
+
+// ownBackward returns where backward runs on a value, or on something made of the same names.
+func (p *pass) ownBackward(value syntax.Node) syntax.Node {
+	for n := range value.Descendants() {
+		r := p.Ref(n)
+		if r == nil || r.Kind != pyscope.Load || !p.Value(n).Has(pyscope.Graph) {
+			continue
+		}
+		if fate := p.Fate(r.Place); fate.Backward.Ok() {
+			return fate.Backward
+		}
+	}
+	return syntax.Node{}
+}
+
+// confidence tells how likely it is that what is kept is not wanted. A value on which backward
+// has run is kept for its number only. Without that, over batches, or in a step, something is
+// amiss if the value's graph is certain; in other loops, and where the sum leaves, it may be
+// what a forward is made of.
+func (p *pass) confidence(a adding) (rules.Confidence, bool) {
+	c := rules.Low
+	switch {
+	case a.backward.Ok() && a.kept.Sure:
+		c = rules.High
+	case a.backward.Ok():
+		c = rules.Medium
+	case p.overBatches(a):
+		c = rules.Medium
+	case a.leaves || !a.kept.Sure || p.inForward(a.at):
+		return c, false
+	}
+	if p.Grad(a.at).Mode == pyscope.GradUnknown && !a.backward.Ok() {
+		c = rules.Low
+	}
+	if a.growth.Where == pyscope.Elsewhere {
+		c = min(c, rules.Medium)
+	}
+	return c, true
+}
+
+// overBatches reports whether the repetition is one over data: a loop over a loader, or one
+// that makes updates; or a function that is called for each step.
+func (p *pass) overBatches(a adding) bool {
+	l := a.growth.Repeat.Loop
+	if l == nil {
+		return a.kept.Sure && !p.inForward(a.at)
+	}
+	return loaders.MatchString(l.Over().Text()) || p.Type(l.Over()) == "torch.utils.data.DataLoader" || p.stepOf(l).hot()
+}
+
+// inForward reports whether a node is in what computes a module's result, where loops go over layers
+// and time.
+func (p *pass) inForward(n syntax.Node) bool {
+	for f := p.Function(n); f != nil; f = f.Outer {
+		if f.Class != nil && f.Class.IsModule() && !isStepName(f.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+func isStepName(name string) bool {
+	return slices.Contains([]string{"training_step", "validation_step", "test_step", "train_step", "fit", "train_model", "evaluate"}, name)
+}
+
+// severity is less where the place starts anew after a few steps.
+func (p *pass) severity(a adding) rules.Severity {
+	l := a.growth.Repeat.Loop
+	if a.growth.Where == pyscope.Sometimes || l != nil && a.growth.Where == pyscope.Outer && microBatches.MatchString(l.Over().Text()) {
+		return rules.Info
+	}
+	return rules.Warning
+}
+
+// evidence says why the rules take it for a mistake, a line each.
+func (p *pass) evidence(a adding) []string {
+	lines := []string{"it runs again and again: " + a.growth.Repeat.Why}
+	switch r := a.growth.Reset; {
+	case r == nil:
+		lines = append(lines, fmt.Sprintf("nothing in the file starts %s anew", a.place))
+	case a.growth.Where == pyscope.Before:
+		lines = append(lines, fmt.Sprintf("line %d: %s begins outside of the repetition", p.Line(r.Node), a.place))
+	case a.growth.Where == pyscope.Elsewhere:
+		lines = append(lines, fmt.Sprintf("line %d: %s starts anew in another function", p.Line(r.Node), a.place))
+	case a.growth.Where == pyscope.Sometimes:
+		lines = append(lines, fmt.Sprintf("line %d: %s starts anew on a condition only", p.Line(r.Node), a.place))
+	default:
+		lines = append(lines, fmt.Sprintf("line %d: %s starts anew in an outer loop only", p.Line(r.Node), a.place))
+	}
+	if a.backward.Ok() {
+		lines = append(lines, fmt.Sprintf("line %d: backward runs on it here; nothing runs backward on %s", p.Line(a.backward), a.place))
+	}
+	if a.kept.Why != "" {
+		lines = append(lines, "its graph comes from: "+a.kept.Why)
+	}
+	return lines
+}
+
+// detachFix detaches what is added, where backward has run on it already, so that nothing can want its graph
+// from the sum.
+func (p *pass) detachFix(a adding) *rules.Fix {
+	if !a.backward.Ok() || a.leaves || !p.sureTensor(a) {
+		return nil
+	}
+	fix := &rules.Fix{What: "add " + detached(a.value)}
+	switch a.value.Kind() {
+	case "identifier", "attribute", "call", "subscript":
+		fix.Edits = []rules.Edit{{Start: a.value.End(), End: a.value.End(), Text: ".detach()"}}
+	default:
+		fix.Edits = []rules.Edit{{Start: a.value.Start(), End: a.value.Start(), Text: "("}, {Start: a.value.End(), End: a.value.End(), Text: ").detach()"}}
+	}
+	return fix
+}
+
+// sureTensor reports whether the value is a tensor itself, not a tuple or dict with some in it.
+func (p *pass) sureTensor(a adding) bool {
+	return a.kept.Only(pyscope.Graph) && len(p.backwardOf(a.value)) > 0 || a.value.Is("binary_operator") && a.kept.Only(pyscope.Graph)
+}
+
+// backwardOf returns where backward is called on just this name.
+func (p *pass) backwardOf(n syntax.Node) []syntax.Node {
+	if place := p.Place(n); place != nil {
+		return p.Backward(place)
+	}
+	return nil
+}
+
+// detached is a value with .detach() behind it, as it would be written.
+func detached(n syntax.Node) string {
+	if n.Is("identifier", "attribute", "call", "subscript") {
+		return short(n) + ".detach()"
+	}
+	return "(" + short(n) + ").detach()"
+}

@@ -1,0 +1,186 @@
+package code
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/pyscope"
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
+
+// checkEvalWithoutNoGrad looks for models that are switched to evaluation and then run with
+// autograd on: in a loop over data it costs the memory of a training step. Whatever needs
+// gradients in the function keeps the rule silent: attacks, saliency, batch norm held still.
+func checkEvalWithoutNoGrad(p *pass) {
+	judged := map[*pyscope.Function]bool{}
+	for _, c := range p.Calls {
+		if c.Method == "eval" && len(c.Args()) == 0 {
+			p.evalSwitch(c, judged)
+		}
+	}
+	for _, f := range p.Functions {
+		if evaluates.MatchString(f.Name) && !judged[f] {
+			p.evalByName(f)
+		}
+	}
+}
+
+// evaluates matches the names of functions that measure a model.
+var evaluates = regexp.MustCompile(`^_?(validate|validation|evaluate|eval|test|infer|inference)(_(epoch|one_epoch|loop|model|step|batch|loader|fn))?$|^_?(val|valid)_(epoch|one_epoch|loop)$|^_?run_(validation|evaluation|eval|test|inference)$`)
+
+// evalSwitch judges what runs after model.eval() in the same function.
+func (p *pass) evalSwitch(c *pyscope.Call, judged map[*pyscope.Function]bool) {
+	model := p.evaluated(c)
+	if !model.Ok() || p.conditionalSwitch(c.Node) || !model.In(c.Node) && p.loopStatement(c.Node) != nil { // a model of each round is no evaluation
+		return
+	}
+	f := p.Function(c.Node)
+	if f != nil {
+		judged[f] = true
+	}
+	until := p.backToTraining(c, model)
+	for _, run := range p.Calls {
+		if run.Node.Start() < c.Node.End() || run.Node.Start() > until || p.Function(run.Node) != f || run.Callee.Text() != model.Text() {
+			continue
+		}
+		if p.Grad(run.Node).Mode != pyscope.GradOn {
+			continue
+		}
+		if p.wantsGradients(c.Node, until) || p.frozen(model) {
+			return
+		}
+		p.reportEval(run, c.Node, model)
+		return
+	}
+}
+
+// evaluated returns the model that eval() is called on, or that its result is assigned to.
+func (p *pass) evaluated(c *pyscope.Call) syntax.Node {
+	n := c.Node
+	for n.Parent().Is("attribute") && n.Parent().Parent().Is("call") { // Net().eval().cuda()
+		n = n.Parent().Parent()
+	}
+	if n.Parent().Is("assignment") && n.FieldName() == "right" {
+		return n.Parent().Field("left")
+	}
+	if n.Parent().Is("expression_statement") && c.Object.Is("identifier", "attribute") {
+		return c.Object
+	}
+	return syntax.Node{}
+}
+
+// conditionalSwitch reports whether eval() is called in a branch: what comes after may be training.
+func (p *pass) conditionalSwitch(n syntax.Node) bool {
+	for a := range n.Ancestors() {
+		if a.Is("function_definition", "lambda", "for_statement", "while_statement") {
+			return false
+		}
+		if a.Is("if_statement", "elif_clause", "else_clause", "except_clause") && !strings.Contains(a.Field("condition").Text(), "__name__") {
+			return true
+		}
+	}
+	return false
+}
+
+// backToTraining returns the offset at which the model is switched back, or is another one.
+func (p *pass) backToTraining(c *pyscope.Call, model syntax.Node) int {
+	until := len(p.Tree.Source.Text)
+	for _, other := range p.Calls {
+		if other.Method == "train" && other.Object.Text() == model.Text() && other.Node.Start() > c.Node.End() {
+			until = min(until, other.Node.Start())
+		}
+	}
+	if place := p.Place(model); place != nil {
+		for _, r := range place.Stores() {
+			if r.Node.Start() > c.Node.End() && r.Scope == p.Scope(c.Node) && !p.mentions(r.Value, place) {
+				until = min(until, r.Node.Start())
+			}
+		}
+	}
+	return until
+}
+
+// needsGrad matches what people write where a model in evaluation mode is differentiated.
+var needsGrad = regexp.MustCompile(`backward\(|autograd\.|requires_grad_\(\)|requires_grad_\(True|requires_grad ?= ?True|requires_grad=True|create_graph|retain_graph|optimi[sz]er\.step|\.grad\b|attack|saliency|adversar|jacobian|enable_grad|torch\.export|onnx|jit\.trace|torch\.func|vmap\(`)
+
+// wantsGradients reports whether something needs a graph after eval(), in the same block, before
+// the model is switched back.
+func (p *pass) wantsGradients(n syntax.Node, until int) bool {
+	block := n.Enclosing("block", "module")
+	return needsGrad.Match(p.Tree.Source.Text[n.End():max(n.End(), min(until, block.End()))])
+}
+
+// frozen reports whether the parameters of a model are kept from needing gradients anywhere in the module.
+func (p *pass) frozen(model syntax.Node) bool {
+	text := string(p.Tree.Source.Text)
+	return strings.Contains(text, "requires_grad_(False)") || strings.Contains(text, "requires_grad = False") || strings.Contains(text, "requires_grad=False") ||
+		strings.Contains(strings.ToLower(text), "freeze")
+}
+
+// reportEval reports a run of a model in evaluation mode: a warning in a loop, to know otherwise.
+func (p *pass) reportEval(run *pyscope.Call, because, model syntax.Node) {
+	m := rules.Mistake{
+		Rule: "leak/eval-without-no-grad", Severity: rules.Info, Confidence: rules.Medium,
+		Message: fmt.Sprintf("%s is in evaluation mode, and autograd still records what it computes", short(model)),
+		Remedy:  "put it under with torch.inference_mode(): (torch.no_grad() where results go back into training), or decorate the function with it",
+		Related: []rules.Related{related(because, "eval() switches dropout and batch norm, not autograd")},
+	}
+	if l := p.Loop(run.Node); l != nil && !l.Small() {
+		m.Severity = rules.Warning
+		m.Evidence = append(m.Evidence, fmt.Sprintf("line %d: for each round of the loop", p.Line(l.Node)))
+	}
+	p.report(run.Node, m)
+}
+
+// evalByName judges a function that is named for an evaluation: probable where all that call
+// it in the module have switched the model before.
+func (p *pass) evalByName(f *pyscope.Function) {
+	if needsGrad.MatchString(f.Node.Text()) || f.Class != nil && (f.Class.IsModule() || isCallback(f.Class)) {
+		return
+	}
+	for _, run := range f.Calls {
+		l := p.Loop(run.Node)
+		if l == nil || l.Small() || !p.givenModel(run.Callee, f) || p.Grad(run.Node).Mode != pyscope.GradOn || p.frozen(run.Callee) {
+			continue
+		}
+		switched := p.callerSwitches(f, run.Callee)
+		m := rules.Mistake{
+			Rule: "leak/eval-without-no-grad", Severity: rules.Warning, Confidence: rules.Low,
+			Message: fmt.Sprintf("%s runs %s with autograd on, and makes no use of the graphs", f.Name, short(run.Callee)),
+			Remedy:  "decorate " + f.Name + " with @torch.inference_mode(), or put its loop under it",
+		}
+		if switched.Ok() {
+			m.Confidence = rules.Medium
+			m.Related = append(m.Related, related(switched, "the model is switched to evaluation here: that does not switch autograd off"))
+		}
+		p.report(run.Node, m)
+		return
+	}
+}
+
+// modelNames matches what people call a model.
+var modelNames = regexp.MustCompile(`(?i)(^|_)(model|net|network|classifier|backbone|encoder|decoder|generator|net_?g|unet)$`)
+
+// givenModel reports whether a function gets what is called as a parameter or in its object, under
+// the name of a model.
+func (p *pass) givenModel(callee syntax.Node, f *pyscope.Function) bool {
+	if callee.Is("identifier") {
+		return isParam(f, callee) && modelNames.MatchString(callee.Text())
+	}
+	return callee.Is("attribute") && callee.Field("object").Text() == selfName(f) && modelNames.MatchString(callee.Field("attribute").Text())
+}
+
+// callerSwitches returns a call of eval() before a call of the function, in the same code, on what is
+// given as the model.
+func (p *pass) callerSwitches(f *pyscope.Function, model syntax.Node) syntax.Node {
+	for _, call := range f.Callers {
+		for _, c := range p.Calls {
+			if c.Method == "eval" && c.Node.Start() < call.Node.Start() && p.Function(c.Node) == p.Function(call.Node) && strings.Contains(call.Node.Field("arguments").Text(), c.Object.Text()) {
+				return c.Node
+			}
+		}
+	}
+	return syntax.Node{}
+}
