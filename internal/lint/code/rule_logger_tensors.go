@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
@@ -10,30 +11,56 @@ import (
 )
 
 // checkLoggerTensors looks for meters and trackers of the module that are given a raw loss, and
-// add it up or collect it as it is. Loggers of other modules mostly make a number of it at once,
-// and how they do is not in the source, so only what the module shows counts.
+// add it up or collect it as it is, and for AverageMeters of others. Loggers mostly make a number of
+// it at once, and how they do is not in the source, so of those only what the module shows counts.
 func checkLoggerTensors(p *pass) {
 	for _, c := range p.Calls {
-		if c.Target == nil || c.Class != nil || c.Target.Class == nil || c.Target.Class.IsModule() || c.Target.Name == "__init__" {
+		if c.Class != nil || c.Method == "" || p.Grad(c.Node).Mode != pyscope.GradOn {
 			continue
 		}
-		why, again := p.repeats(c.Node)
-		if !again || p.Grad(c.Node).Mode != pyscope.GradOn || p.Class(c.Node) == c.Target.Class {
+		if meterMethods[c.Method] && c.Target == nil && p.averages(c.Object) {
+			p.meterGiven(c, c.Arg(0, "val"), syntax.Node{}, rules.Medium)
+		}
+		if c.Target == nil || c.Target.Class == nil || c.Target.Class.IsModule() || c.Target.Name == "__init__" || p.Class(c.Node) == c.Target.Class {
 			continue
 		}
 		for i, arg := range c.Args() {
-			if store := p.meterKeeps(c.Target, i); store.Ok() && p.rawLoss(arg, c.Node) {
-				p.report(c.Node, rules.Mistake{
-					Rule: "leak/logger-tensors", Severity: rules.Warning, Confidence: rules.High,
-					Message:  fmt.Sprintf("%s is given %s with its graph, and %s keeps it", short(c.Callee), short(arg), c.Target.Class.Name),
-					Evidence: []string{why},
-					Related:  []rules.Related{related(store, "it is added to what is there as it is")},
-					Remedy:   fmt.Sprintf("give it %s.detach(), or %[1]s.item() where a wait for the GPU does no harm", short(arg)),
-				})
+			if store := p.meterKeeps(c.Target, i); store.Ok() && p.meterGiven(c, arg, store, rules.High) {
 				break
 			}
 		}
 	}
+}
+
+// meterMethods are what meters get values through.
+var meterMethods = map[string]bool{"update": true, "add": true}
+
+// averages reports whether an object is an AverageMeter of another module: the one that people copy
+// from PyTorch's examples adds up what it is given.
+func (p *pass) averages(n syntax.Node) bool {
+	made := p.callBehind(n)
+	return made != nil && made.Class == nil && averageMeter.MatchString(made.Callee.Text()) && !strings.HasPrefix(made.Name, "torchmetrics.")
+}
+
+var averageMeter = regexp.MustCompile(`(^|\.)(AverageMeter|AvgMeter|RunningAverage|RunningAverageMeter|AverageValueMeter|SmoothedValue)$`)
+
+// meterGiven reports a raw loss that a meter is given again and again, and whether it is one.
+func (p *pass) meterGiven(c *pyscope.Call, arg, store syntax.Node, sure rules.Confidence) bool {
+	why, again := p.repeats(c.Node)
+	if !again || !p.rawLoss(arg, c.Node) {
+		return false
+	}
+	m := rules.Mistake{
+		Rule: "leak/logger-tensors", Severity: rules.Warning, Confidence: sure,
+		Message:  fmt.Sprintf("%s is given %s with its graph, and adds it to what it keeps", short(c.Callee), short(arg)),
+		Evidence: []string{why},
+		Remedy:   fmt.Sprintf("give it %s.detach(), or %[1]s.item() where a wait for the GPU does no harm", short(arg)),
+	}
+	if store.Ok() {
+		m.Related = append(m.Related, related(store, "it is added to what is there as it is"))
+	}
+	p.report(c.Node, m)
+	return true
 }
 
 // rawLoss reports whether an argument is sure to carry a graph: backward is called on it, or a
@@ -43,8 +70,8 @@ func (p *pass) rawLoss(arg, at syntax.Node) bool {
 		return false
 	}
 	v := p.Value(arg)
-	if v.Has(pyscope.Graph) && v.Sure {
-		return true
+	if v.Only(pyscope.Plain|pyscope.Tensor) || v.Has(pyscope.Graph) && v.Sure {
+		return v.Has(pyscope.Graph)
 	}
 	place := p.Place(arg)
 	for _, c := range p.Calls {

@@ -17,7 +17,7 @@ func checkNoZeroGrad(p *pass) {
 	for _, c := range p.Calls {
 		optimizer, ok := p.stepped(c)
 		loop := p.loopStatement(c.Node)
-		if !ok || loop == nil || p.startsAnew(optimizer, c.Node) || !p.backwardIn(loop, c) {
+		if !ok || loop == nil || p.startsAnew(optimizer, c.Node) || !p.makesGradients(loop, c) {
 			continue
 		}
 		outside, cleared := p.zeroed(optimizer, loop, c)
@@ -80,9 +80,9 @@ func (p *pass) startsAnew(optimizer, at syntax.Node) bool {
 	return where == pyscope.Each
 }
 
-// backwardIn reports whether the loop makes gradients by itself: what calls backward() is not
+// makesGradients reports whether the loop makes gradients by itself: what calls backward() is not
 // what has the step, as an engine that does both clears them itself.
-func (p *pass) backwardIn(loop *pyscope.Loop, step *pyscope.Call) bool {
+func (p *pass) makesGradients(loop *pyscope.Loop, step *pyscope.Call) bool {
 	return slices.ContainsFunc(p.Calls, func(c *pyscope.Call) bool {
 		return (isBackward(c) || c.Method == "manual_backward") && loop.Has(c.Node) && c.Object.Text() != step.Object.Text() && !exclusive(c.Node, step.Node)
 	})

@@ -14,7 +14,7 @@ import (
 // every event until they stop.
 func checkProfiler(p *pass) {
 	for _, c := range p.calls("torch.profiler.profile", "torch.autograd.profiler.profile", "torch.profiler._KinetoProfile", "torch.profiler.profiler.profile") {
-		if c.Open() || given(c.Keyword("schedule")) || conditional(c.Arg(0, "enabled")) && c.Name == "torch.autograd.profiler.profile" {
+		if c.Open() || given(c.Keyword("schedule")) || dependsOnFlag(c.Arg(0, "enabled")) && c.Name == "torch.autograd.profiler.profile" {
 			continue
 		}
 		long, what := p.profiled(c)
@@ -34,8 +34,8 @@ func checkProfiler(p *pass) {
 	}
 }
 
-// conditional reports whether a flag is there and depends on something.
-func conditional(n syntax.Node) bool { return n.Ok() && !n.Is("true") }
+// dependsOnFlag reports whether a flag is there and depends on something.
+func dependsOnFlag(n syntax.Node) bool { return n.Ok() && !n.Is("true") }
 
 // costlyFlags names the options of a profiler that make its events large.
 func costlyFlags(c *pyscope.Call) string {

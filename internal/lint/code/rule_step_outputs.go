@@ -63,12 +63,15 @@ func (p *pass) stepCarrier(f *pyscope.Function) carrier {
 		if n.Is("identifier") && (n.Text() == "batch" || n.Text() == "outputs") && isParam(f, n) {
 			return carriesTensor, true
 		}
-		if c := p.Call(n); c != nil && (c.Callee.Text() == self || attributeOf(c.Callee, self)) && !isLogging(c) {
+		if c := p.Call(n); c != nil && runsPart.MatchString(strings.TrimPrefix(c.Callee.Text(), self)) && strings.HasPrefix(c.Callee.Text(), self) && !isLogging(c) {
 			return p.resultOf(c, grads), true
 		}
 		return carriesNothing, false
 	}}
 }
+
+// runsPart matches what is called of a module: itself, one of its parts or methods, or the generate of one.
+var runsPart = regexp.MustCompile(`^(\.\w+)?(\.(forward|generate|encode|sample|loss))?$`)
 
 // resultOf is what a call of the module, or of one of its parts, returns.
 func (p *pass) resultOf(c *pyscope.Call, grads bool) carry {
