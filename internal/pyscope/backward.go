@@ -1,6 +1,10 @@
 package pyscope
 
-import "github.com/ullage-dev/ullage/internal/syntax"
+import (
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
 
 // noteBackward remembers the places whose value a call runs backward on: loss.backward(),
 // (a + b).mean().backward(), scaler.scale(loss).backward(), accelerator.backward(loss),
@@ -44,6 +48,10 @@ func (m *Module) backwardOn(n, at syntax.Node, depth int) {
 		return
 	}
 	switch n.Kind() {
+	case "list", "tuple":
+		for c := range n.Children() {
+			m.backwardOn(c, at, depth+1)
+		}
 	case "binary_operator":
 		m.backwardOn(n.Field("left"), at, depth+1)
 		m.backwardOn(n.Field("right"), at, depth+1)
@@ -63,8 +71,10 @@ func (m *Module) backwardOnCall(c *Call, at syntax.Node, depth int) {
 		for _, r := range c.Target.Returns {
 			m.backwardOn(r, at, depth+1)
 		}
-	case c.Method == "scale" || c.Name == "sum" || c.Name == "torch.stack" || c.Name == "torch.mean" || c.Name == "torch.sum":
-		m.backwardOn(c.Arg(0, ""), at, depth+1)
+	case c.Method == "scale" || c.Name == "sum" || strings.HasPrefix(c.Name, "torch."):
+		for _, a := range c.Args() {
+			m.backwardOn(a, at, depth+1)
+		}
 	case c.Method != "":
 		m.backwardOn(c.Object, at, depth+1)
 	}

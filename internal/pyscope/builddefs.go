@@ -135,6 +135,8 @@ func (b *builder) call(n syntax.Node, s *Scope) {
 	b.visit(callee, s)
 	b.visit(n.Field("arguments"), s)
 	switch {
+	case c.Method == "detach_" && n.Parent().Is("expression_statement"): // as x = x.detach()
+		b.store(c.Object, s, Ref{Kind: Store, How: ByAssign, Value: n, Part: -1, at: n.End()})
 	case grows[c.Method]:
 		for _, a := range c.Args() {
 			b.ref(Ref{Kind: Mutate, Node: c.Object, Value: a, Part: -1, Method: c.Method, Scope: s, at: n.End()})

@@ -9,7 +9,7 @@ import (
 // maxStores is how many stores to a place are followed: generated code has places with thousands.
 const maxStores = 200
 
-// Stores returns the stores that may have given a place the value that it has at a node, and
+// StoresAt returns the stores that may have given a place the value that it has at a node, and
 // whether they are all that may: if not, the value may also be from before the function runs, or from
 // another one.
 //
@@ -36,10 +36,14 @@ func (m *Module) StoresAt(n syntax.Node) (found []*Ref, all bool) {
 	local := p.Base == nil && p.Class == nil && p.Scope == code
 	f := flow{m: m, use: n, stores: here}
 	found, all = f.reach()
-	if !all {
-		found = append(found, others...)
+	switch {
+	case all:
+	case local:
+		return found, true
+	default: // what any call left behind, this function's too
+		found = append(here, others...)
 	}
-	return found, all || local || p.Base == nil && p.Class == nil
+	return found, all || p.Base == nil && p.Class == nil
 }
 
 // flow finds which of the stores in one function reach a use there.
@@ -177,6 +181,9 @@ func (f *flow) covered(r *Ref, earlier []*Ref) bool {
 	if !top.Is("if_statement") {
 		return false
 	}
+	if f.m.asksType(top.Field("condition"), r.Place) && r.block() == top.Field("consequence") {
+		return true
+	}
 	hasElse := false
 	for c := range top.Children() {
 		block := c
@@ -208,6 +215,27 @@ func (f *flow) around(r, last *Ref) bool {
 		}
 		if l.Has(f.use) && l.Has(r.Node) && (last == nil || !last.Node.In(p) || last.at > f.use.Start()) {
 			return true
+		}
+	}
+	return false
+}
+
+// asksType reports whether a condition asks whether a place holds a tensor, or one with a graph: if isinstance(x,
+// torch.Tensor): x = x.detach() leaves no graph.
+func (m *Module) asksType(condition syntax.Node, p *Place) bool {
+	for n := range condition.Descendants() {
+		switch {
+		case n.Is("call"):
+			switch c := m.Call(n); lastPart(c.Callee.Text()) {
+			case "isinstance", "is_tensor", "hasattr":
+				if args := c.Args(); len(args) > 0 && m.Place(args[0]) == p {
+					return true
+				}
+			}
+		case n.Is("attribute") && m.Place(n.Field("object")) == p:
+			if name := n.Field("attribute").Text(); name == "requires_grad" || name == "grad_fn" {
+				return true
+			}
 		}
 	}
 	return false

@@ -30,6 +30,7 @@ func (m *Module) link(pending []*Ref) {
 	}
 	m.joinObjects()
 	m.linkCalls()
+	m.findFrozen()
 }
 
 // joinObjects makes t.losses the same place as self.losses of T, where t is only ever a T().

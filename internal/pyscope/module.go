@@ -25,6 +25,7 @@ type Module struct {
 	values           values
 	grads            map[*Function]Grad
 	repeats          map[*Function]*Repeat
+	frozen           map[*Place]bool // places that requires_grad_(False) is called on
 }
 
 // New goes over a tree.
@@ -32,7 +33,7 @@ func New(tree *syntax.Tree) *Module {
 	m := &Module{
 		Tree: tree, refAt: make([]*Ref, tree.Len()),
 		scopeAt: map[int]*Scope{}, loopAt: map[int]*Loop{}, callAt: map[int]*Call{},
-		backwarded: map[*Place][]syntax.Node{}, grads: map[*Function]Grad{}, repeats: map[*Function]*Repeat{},
+		backwarded: map[*Place][]syntax.Node{}, grads: map[*Function]Grad{}, repeats: map[*Function]*Repeat{}, frozen: map[*Place]bool{},
 		values: values{done: map[question]answer{}, open: map[question]int{}},
 	}
 	m.Top = m.open(ModuleScope, tree.Root(), nil)

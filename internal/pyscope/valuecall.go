@@ -190,10 +190,10 @@ func (e *evaluator) called(c *Call, callee Value) Value {
 	return Value{May: Unknown}
 }
 
-// fromModule is the result of running a module. A loss has no parameters: its result has a graph
-// if an argument has.
+// fromModule is the result of running a module. A loss has no parameters, and a frozen module
+// none that count: the result has a graph if an argument has.
 func (e *evaluator) fromModule(c *Call, module Value, sure bool) Value {
-	if isLoss(module.Type) || module.Type == "" && soundsLikeLoss(c.Callee) {
+	if e.m.Frozen(e.m.Place(c.Callee)) || isLoss(module.Type) || module.Type == "" && soundsLikeLoss(c.Callee) {
 		v := e.recorded(c.Node, e.joined(c))
 		if v.Only(Plain) {
 			v.May = Tensor
@@ -211,7 +211,7 @@ func isLoss(qualified string) bool {
 func makesModule(name string) bool {
 	last := lastPart(name)
 	switch {
-	case isModuleName(name) && isClassName(last):
+	case isModuleName(name):
 		return true
 	case moduleMakers[name], moduleMakers[last]:
 		return true

@@ -5,6 +5,7 @@ func leakCheckers() []checker {
 	return []checker{
 		{ids: []string{"leak/loss-with-graph"}, check: checkLossWithGraph, words: torchWords, long: true},
 		{ids: []string{"leak/list-with-graph"}, check: checkListWithGraph, words: torchWords, long: true},
+		{ids: []string{"leak/recurrent-state"}, check: checkRecurrentState, words: torchWords, long: true},
 		{ids: []string{"leak/concat-in-loop"}, check: checkConcatInLoop, words: torchWords, long: true},
 		{ids: []string{"leak/create-graph"}, check: checkCreateGraph, words: []string{"create_graph"}, long: true},
 		{ids: []string{"leak/retain-graph"}, check: checkRetainGraph, words: []string{"retain_graph"}, long: true},

@@ -1,0 +1,160 @@
+package code
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ullage-dev/ullage/internal/pyscope"
+	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
+
+// checkRecurrentState looks for a state that a module takes and returns, out, h = rnn(x, h), and that
+// is carried with its graph from one backward to the next.
+func checkRecurrentState(p *pass) {
+	for _, r := range p.Refs {
+		if r.Kind != pyscope.Store || r.How != pyscope.ByAssign || r.Node.FieldName() != "left" && !r.Node.Parent().Is("pattern_list", "tuple_pattern") {
+			continue
+		}
+		if c := p.Call(r.Value); c != nil && p.takesState(c, r.Place) {
+			p.carriesState(r, c)
+		}
+	}
+}
+
+// takesState reports whether a module is given the place's value with its graph, alone or as part of a
+// tuple.
+func (p *pass) takesState(c *pyscope.Call, state *pyscope.Place) bool {
+	if !p.Value(c.Node).Has(pyscope.Graph) || c.Target == nil && !p.Value(c.Callee).Has(pyscope.NetModule) {
+		return false
+	}
+	for a := range c.Node.Field("arguments").Children() {
+		if a.Is("keyword_argument") {
+			a = a.Field("value")
+		}
+		parts := []syntax.Node{a}
+		if a.Is("tuple", "list") {
+			parts = slices.Collect(a.Children())
+		}
+		for _, n := range parts {
+			if p.Place(n) == state && p.Value(n).Has(pyscope.Graph) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// chain is what a state is carried through.
+type chain struct {
+	again    pyscope.Repeat
+	backward *pyscope.Call // in each round; nil where there is none
+	cut      *pyscope.Ref  // where a round may cut it, on a condition
+}
+
+func (p *pass) carriesState(r *pyscope.Ref, c *pyscope.Call) {
+	ch, ok := p.chainOf(r)
+	if !ok {
+		return
+	}
+	m := rules.Mistake{
+		Rule: "leak/recurrent-state", Severity: rules.Warning, Confidence: rules.Medium,
+		Message:  fmt.Sprintf("%s goes into the next round with the graph of all rounds before", r.Place),
+		Evidence: []string{"it runs again and again: " + ch.again.Why},
+		Remedy:   fmt.Sprintf("cut the graph between rounds: %s = %[1]s.detach(), and of a tuple each part", short(r.Node)),
+	}
+	switch {
+	case ch.cut != nil:
+		m.Confidence = rules.Low
+		m.Related = append(m.Related, related(ch.cut.Node, "cut here, on a condition"))
+	case ch.backward == nil:
+		m.Message = fmt.Sprintf("%s collects the graph of every round, and no backward in the loop uses it", r.Place)
+		m.Remedy = "run it under torch.no_grad() where no gradient is wanted; else " + m.Remedy
+	case backwardFlag(ch.backward, 1, "retain_graph").Is("true"):
+		m.Confidence = rules.High
+		m.Related = append(m.Related, related(ch.backward.Node, "goes back through all of them, for which retain_graph=True keeps them"))
+	default:
+		m.Related = append(m.Related, related(ch.backward.Node, "goes back through all of them"))
+	}
+	p.report(statementOf(c.Node), m)
+}
+
+// chainOf finds the loop, or the function that is called for each step, in which backward runs in
+// each round, and the state is not cut.
+func (p *pass) chainOf(r *pyscope.Ref) (chain, bool) {
+	growth := p.Grows(r.Place, r.Node)
+	if growth == nil {
+		return chain{}, false
+	}
+	ch := chain{again: growth.Repeat}
+	for l := p.loopStatement(r.Node); l != nil; l = l.Outer {
+		cut := p.cutIn(r, func(n syntax.Node) bool { return l.Has(n) })
+		if cut != nil && !sometimes(cut.Node, l.Node) {
+			return chain{}, false
+		}
+		ch.cut = cut
+		if ch.backward = p.backwardIn(func(n syntax.Node) bool { return l.Has(n) }); ch.backward != nil && !l.Small() {
+			ch.again = pyscope.Repeat{Loop: l, Node: l.Node, Why: fmt.Sprintf("the loop in line %d", p.Line(l.Node))}
+			return ch, true
+		}
+	}
+	if growth.Repeat.Loop != nil {
+		return ch, p.Grad(r.Node).Mode == pyscope.GradOn && !p.inForward(r.Node) && !p.Fate(r.Place).Backward.Ok() && !p.hasBackward(r.Node) &&
+			p.overBatches(adding{at: r.Node, place: r.Place, growth: *growth})
+	}
+	return p.chainOfStep(r, ch)
+}
+
+// chainOfStep is for an attribute that each call of a method carries on.
+func (p *pass) chainOfStep(r *pyscope.Ref, ch chain) (chain, bool) {
+	if r.Place.Class == nil || p.cutIn(r, func(n syntax.Node) bool { return p.Function(n) == nil || p.Function(n).Name != "__init__" }) != nil {
+		return chain{}, false
+	}
+	f := p.Function(r.Node)
+	ch.backward = p.backwardIn(func(n syntax.Node) bool { return p.Function(n) == f })
+	return ch, ch.backward != nil
+}
+
+// cutIn returns a store to the state without a graph in a part of the source, by detach or
+// another beginning.
+func (p *pass) cutIn(r *pyscope.Ref, in func(syntax.Node) bool) *pyscope.Ref {
+	var found *pyscope.Ref
+	for _, s := range r.Place.Stores() {
+		if s == r || !in(s.Node) || s.Kind != pyscope.Store || s.Value.Ok() && p.Value(s.Value).Has(pyscope.Graph) {
+			continue
+		}
+		if found = s; !sometimes(s.Node, r.Node) {
+			break
+		}
+	}
+	return found
+}
+
+// sometimes reports whether a node runs in some rounds of a loop only.
+func sometimes(n, loop syntax.Node) bool {
+	for a := range n.Ancestors() {
+		if a == loop {
+			return false
+		}
+		if a.Is("if_statement", "except_clause") {
+			return true
+		}
+	}
+	return false
+}
+
+// backwardIn returns a call of backward in a part of the source.
+func (p *pass) backwardIn(in func(syntax.Node) bool) *pyscope.Call {
+	for _, c := range p.Calls {
+		if isBackward(c) && in(c.Node) {
+			return c
+		}
+	}
+	return nil
+}
+
+// hasBackward reports whether the function that a node is in runs backward.
+func (p *pass) hasBackward(n syntax.Node) bool {
+	f := p.Function(n)
+	return p.backwardIn(func(b syntax.Node) bool { return p.Function(b) == f }) != nil
+}
