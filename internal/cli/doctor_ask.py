@@ -63,7 +63,7 @@ def torch_files():
 
 
 def torch_build(torch):
-    flags = getattr(torch._C, "_cuda_getArchFlags", None)
+    flags = getattr(torch._C, "_cuda_getArchFlags", None)  # torch.cuda.get_arch_list() tells nothing without a GPU
     tell(
         "torch",
         version=str(torch.__version__),
@@ -125,10 +125,11 @@ def main(program, site, run):
         return
     try:
         import torch
+
+        torch_build(torch)
     except BaseException as error:
         tell("torch", error=short(error))
         return
-    torch_build(torch)
     if torch.version.cuda:
         cuda(torch)
 
