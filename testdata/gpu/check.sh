@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs all that is held against a GPU, one after the other, and keeps what it printed.
-# Usage: testdata/gpu/check.sh [FOLDER]     from the root of the tree, with bin/ullage built; 20 minutes on one H200,
+# Usage: testdata/gpu/check.sh [FOLDER]     from the root of the tree, with bin/ullage built; half an hour on one H200,
 # 2 more with two of them. Ends with 1 if a part did not come out as it should.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -27,6 +27,7 @@ part batch python3 $gpu/batch_check.py
 part pool python3 $gpu/pool_check.py
 part remedies python3 $gpu/remedies_check.py measure
 part fit python3 $gpu/fit_check.py measure 85
+part claims python3 $gpu/claims_check.py all
 if (($(nvidia-smi -L | wc -l) > 1)); then
   part ranks python3 $gpu/ranks_check.py all "$out/ranks.jsonl" 2
 fi

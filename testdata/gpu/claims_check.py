@@ -1,6 +1,6 @@
 """Measures the advice on GPU memory that circulates: what docs/claims.md says is read from what this prints.
 
-usage: claims_check.py all [SECONDS]      every case, one after the other or several at once; JSON lines; stops starting cases after SECONDS (500)
+usage: claims_check.py all [SECONDS]      every case, one after the other or several at once; JSON lines; stops starting cases after SECONDS (1200)
        claims_check.py some SECONDS CASE... those whose names begin so
        claims_check.py list               the names of the cases
        claims_check.py case CLAIM/NAME    one case, in this process
@@ -10,7 +10,7 @@ A case runs in a process of its own and prints one object: `claim` and `case`, t
 tell), and where time matters `step_ms`, the median of the steps after a warm-up, with the GPU to itself (a lock), and its lowest and
 highest. What else a case looks at has names of its own. A case that fails prints its error, and the next one runs. Models come from
 configurations, with random weights: nothing is downloaded. Needs torch, torchvision, transformers and nvidia-ml-py; two GPUs for
-DataParallel. On an H200 with 16 cores it takes eight minutes.
+DataParallel. On an H200 with 16 cores it takes eleven minutes.
 
 The file is long because most of it is the list of cases, and because it can be carried to a machine alone.
 """
@@ -98,19 +98,18 @@ def timed(work, warm=6, steps=16, seconds=2.5):
 
 def alone():
     """Waits until no other case uses the GPU, and keeps it until the process ends."""
-    return lock(fcntl.LOCK_EX)
+    lock(fcntl.LOCK_EX)
 
 
 def beside():
     """Lets other cases of this kind use the GPU too, and none that takes times."""
-    return lock(fcntl.LOCK_SH)
+    lock(fcntl.LOCK_SH)
 
 
 def lock(kind):
     f = open(LOCK, "w")
     fcntl.flock(f, kind)
     HELD.append(f)  # until the process has given its memory back, which is at its end
-    return f
 
 
 # --- models
@@ -876,7 +875,7 @@ def main(seconds, names=("",)):
 if __name__ == "__main__":
     what, rest = (sys.argv[1:2] or [""])[0], sys.argv[2:]
     if what == "all":
-        main(float(rest[0]) if rest else 500)
+        main(float(rest[0]) if rest else 1200)
     elif what == "some" and len(rest) > 1:
         main(float(rest[0]), rest[1:])
     elif what == "list":
