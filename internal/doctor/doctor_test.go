@@ -107,8 +107,13 @@ func TestRelease(t *testing.T) {
 		a, b   string
 		before bool
 	}{
-		{"580.95.05", "615", true}, {"615.43.02", "615", false}, {"12.8", "12.10", true}, {"13.0", "13", false},
-		{"6.8.0-60-generic", "6.14", true}, {"6.18.44-fc-v657-gpu", "6.14", false}, {"", "1", true},
+		{"580.95.05", "615", true},
+		{"615.43.02", "615", false},
+		{"12.8", "12.10", true},
+		{"13.0", "13", false},
+		{"6.8.0-60-generic", "6.14", true},
+		{"6.18.44-fc-v657-gpu", "6.14", false},
+		{"", "1", true},
 	} {
 		if got := parseRelease(tt.a).before(parseRelease(tt.b)); got != tt.before {
 			t.Errorf("%q before %q: %v", tt.a, tt.b, got)
