@@ -94,6 +94,7 @@ var checks = map[string]Check{
 	"leak/retain-graph":          run(lintHere),
 	"leak/step-outputs":          code(`print(torch.cuda.memory_allocated())  # before and after the end of an epoch`),
 	"leak/tensor-on-ctx":         run(lintHere),
+	"leak/unbounded-cache":       code(`print(len(cache))  # in two steps`),
 
 	"oom/fraction-cap":  code(`print(torch.cuda.get_per_process_memory_fraction())`),
 	"oom/fragmentation": run("ullage tune run.pickle"),

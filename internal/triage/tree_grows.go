@@ -43,6 +43,7 @@ var treeGrows = []Question{
 			end("retain", "calls backward with retain_graph=True", likely("leak/retain-graph"), likely("leak/recurrent-state")),
 			end("zero", "never calls zero_grad", likely("leak/no-zero-grad"), maybe("leak/loss-with-graph")),
 			end("hooks", "has hooks that keep activations or gradients", likely("leak/hook-cache"), maybe("leak/module-self-reference")),
+			end("memo", "keeps results by their input, in a dict or by lru_cache", likely("leak/unbounded-cache"), likely("leak/cached-method"), maybe("leak/list-with-graph")),
 			end("function", "uses an autograd.Function of its own, or an extension", likely("leak/tensor-on-ctx"), maybe("leak/reference-cycle")),
 			end("profiler", "runs under a profiler", likely("leak/profiler"), maybe("leak/list-with-graph")),
 			end("catches", "catches errors and goes on", likely("leak/exception-frame"), maybe("leak/list-with-graph")),
@@ -85,7 +86,7 @@ var treeGrows = []Question{
 		Help: "A server lives for weeks: little is enough. What is kept for a request, for a new argument, for a thread, for a new shape?",
 		Options: []Option{
 			end("graphs", "requests run without no_grad or inference_mode", likely("leak/eval-without-no-grad"), maybe("leak/list-with-graph")),
-			end("caches", "results or models are cached, as by lru_cache", likely("leak/cached-method"), maybe("peak/model-copy")),
+			end("caches", "results or models are cached, as by lru_cache or in a dict", likely("leak/cached-method"), likely("leak/unbounded-cache"), maybe("peak/model-copy")),
 			end("errors", "it began after a request failed, for instance for lack of memory", likely("leak/exception-frame"), maybe("leak/reference-cycle")),
 			end("threads", "each request may get a thread of its own", likely("third/thread-workspaces"), maybe("third/cublas-workspace")),
 			end("processes", "tensors are handed to other processes", likely("leak/ipc-consumer"), maybe("third/context")),
