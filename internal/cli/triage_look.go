@@ -37,6 +37,7 @@ func (a *App) look(ctx context.Context, f *triageFlags, args []string) ([]triage
 			return nil, err
 		}
 		sights = append(sights, more...)
+		sights = append(sights, a.lookAtAgent(ctx, &f.machine)...)
 	}
 	slices.SortStableFunc(sights, func(x, y triage.Sight) int {
 		return cmp.Or(cmp.Compare(y.Severity, x.Severity), cmp.Compare(y.Confidence, x.Confidence))
@@ -180,7 +181,7 @@ func (a *App) lookAtMachine(ctx context.Context, f *doctorFlags) (sights []triag
 		if rule == "" || c.State < doctor.Note || c.State == doctor.Note && c.Rule == "" {
 			continue
 		}
-		s := triage.Sight{Rule: rule, Severity: rules.Warning, Confidence: rules.Medium, Source: "this machine", Text: c.Seen}
+		s := triage.Sight{Rule: rule, Severity: rules.Warning, Confidence: rules.Medium, Source: "this machine", Text: c.Seen, Here: true}
 		switch c.State {
 		case doctor.Note:
 			s.Severity = rules.Info

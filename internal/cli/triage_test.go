@@ -137,6 +137,31 @@ func TestTriageMachine(t *testing.T) {
 	}
 }
 
+// TestTriageAgent: what the agent knows of jobs is seen, answers nothing by itself, and makes
+// a cause that is answered for certain.
+func TestTriageAgent(t *testing.T) {
+	state := leasedState(t)
+	slope := float64(3 << 20)
+	state.Jobs[0].Devices[0].Slope = &slope
+	state.Jobs[0].Orphan = true
+	socket := serveState(t, state)
+	var o outside
+	if code := o.run(t, "triage", "--python", "none", "--socket", socket, "--answer", "symptom=stays", "--answer", "after=end"); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, o.stderr.String())
+	}
+	got := o.stdout.String()
+	for _, want := range []string{"Very likely third/zombie-process", "allocated memory grows by 3.00 MiB a step", "[frag/segment-churn]"} {
+		if !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
+			t.Errorf("the output lacks %q:\n%s", want, got)
+		}
+	}
+	o = outside{}
+	o.run(t, "triage", "--python", "none", "--socket", socket)
+	if !strings.Contains(o.stdout.String(), "Next question: What happens?") {
+		t.Errorf("another job's growth was taken for an answer:\n%s", o.stdout.String())
+	}
+}
+
 // TestChecksRun: the commands of this program that a check shows are commands, with flags
 // that they have.
 func TestChecksRun(t *testing.T) {

@@ -97,6 +97,7 @@ func TestRead(t *testing.T) {
 		{"the same mistake twice", []Sight{code("leak/loss-with-graph"), code("leak/loss-with-graph")}, Answers{"loop": "sum"}},
 		{"two mistakes do not tell which", []Sight{code("leak/loss-with-graph"), code("leak/list-with-graph")}, Answers{}},
 		{"a recording is no source", []Sight{{Rule: "leak/loss-with-graph", Confidence: rules.High}}, Answers{}},
+		{"another program on this machine", []Sight{{Rule: "leak/growing-site", Severity: rules.Warning, Confidence: rules.High, Here: true}}, Answers{}},
 		{"evaluation in the source", []Sight{code("leak/eval-without-no-grad")}, Answers{"grad": "no"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,6 +17,7 @@ type Sight struct {
 	Text       string   // what, in a line
 	Causes     []string // of a symptom: the causes that it fits here, likeliest first
 	Code       bool     // seen in the program's source
+	Here       bool     // seen on this machine, where it may be another program's: it answers nothing
 }
 
 // weighty tells whether a mistake in a source is probably one, and does harm.
@@ -81,6 +82,9 @@ func Read(sights []Sight) []Known {
 	sorted := slices.Clone(sights)
 	slices.SortStableFunc(sorted, func(a, b Sight) int { return int(b.Severity) - int(a.Severity) })
 	for _, s := range sorted {
+		if s.Here {
+			continue
+		}
 		all = addKnown(all, s, told[s.Rule])
 		all = addKnown(all, s, libraryIn(s))
 	}
