@@ -70,6 +70,10 @@ page: ## the viewer's page: format, types, its own tests, and in a browser
 prometheus: ## the metrics, alerts and dashboard, with a real Prometheus
 	scripts/test-prometheus
 
+.PHONY: pre-commit
+pre-commit: ## the hooks of the last commit, run by pre-commit itself, which fetches what it needs
+	scripts/test-pre-commit
+
 .PHONY: wheel
 wheel: ## build the Python package into python/dist
 	scripts/wheel

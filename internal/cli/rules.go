@@ -10,9 +10,10 @@ import (
 )
 
 const rulesLong = `Rules prints what Ullage knows: symptoms that a recording, a log or a live
-run can show, and the causes behind them. Without an argument it lists all,
-with the beginning of an id those that begin so, with an id the whole page:
-how it shows, why it happens, how to confirm it, and what to change.
+run can show, and the causes behind them, many of which 'ullage lint' finds in
+the code. Without an argument it lists all, with the beginning of an id those
+that begin so, with an id the whole page: how it shows, why it happens, how to
+confirm it, and what to change.
 
   ullage rules
   ullage rules leak

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/lint"
@@ -108,7 +109,9 @@ func (p *lintPage) finding(f *lint.Finding) {
 		p.item("because", e)
 	}
 	for i, r := range f.Related {
-		p.item("see", lintLine(f, f.Places[i])+": "+r.What)
+		if at := lintLine(f, f.Places[i]); !mentions(f.Evidence, at) {
+			p.item("see", at+": "+r.What)
+		}
 	}
 	if f.Remedy != "" {
 		p.item("do", f.Remedy)
@@ -124,6 +127,11 @@ func lintLine(f *lint.Finding, at lint.Place) string {
 		return fmt.Sprintf("cell %d, line %d", at.Cell, at.Line)
 	}
 	return fmt.Sprintf("line %d", at.Line)
+}
+
+// mentions tells whether one of some texts is about a line, whose place need not be told again.
+func mentions(texts []string, line string) bool {
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.HasPrefix(t, line+":") })
 }
 
 // item prints a text behind a word, with its further lines below its first.

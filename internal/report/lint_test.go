@@ -60,7 +60,6 @@ a b.py:2:6: warning leak/loss-with-graph: the loss is added to total with its gr
     2 |  if x: total += loss  # 损失 \x1b[2J
       |      ^^^^^^^^^^^^^
   because line 1: total = 0 is outside the loop
-  see     line 1: the total begins here
   do      add loss.item()
   fix     add the loss's value (--fix does it)
 
