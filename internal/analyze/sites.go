@@ -13,7 +13,8 @@ type Sites struct {
 	rec    *snapshot.Recording
 	facts  []frameFacts // by FrameID
 	sites  []Site       // by StackID
-	prefix string       // folder that all of the user's files share, with its last slash
+	reader *frameReader
+	prefix string // folder that all of the user's files share, with its last slash
 
 	marks     marks // of all stacks
 	anyStack  bool  // the recording has stacks at all
@@ -37,9 +38,9 @@ type Site struct {
 // NewSites reads every stack of rec once.
 func NewSites(rec *snapshot.Recording) *Sites {
 	s := &Sites{rec: rec, facts: make([]frameFacts, len(rec.Frames)), sites: make([]Site, rec.Stacks.Len())}
-	reader := newFrameReader(rec.Frames)
+	s.reader = newFrameReader(rec.Frames)
 	for i, f := range rec.Frames {
-		s.facts[i] = reader.facts(f)
+		s.facts[i] = s.reader.facts(f)
 	}
 	s.prefix = s.commonFolder()
 	s.anyStack = len(s.sites) > 1

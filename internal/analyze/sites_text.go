@@ -94,6 +94,17 @@ func (s *Sites) Frames(id snapshot.StackID) []snapshot.Frame {
 	return frames
 }
 
+// UsersOwn returns those of frames that are the user's own code.
+func (s *Sites) UsersOwn(frames []snapshot.Frame) []snapshot.Frame {
+	var own []snapshot.Frame
+	for _, f := range frames {
+		if s.reader.facts(f).whose == Users {
+			own = append(own, f)
+		}
+	}
+	return own
+}
+
 // Display returns a stack in one line: "train.py:166 step → cross_entropy", or
 // "train.py:166 step → modeling_bert.py:292 → linear" with a model of a library between.
 func (s *Sites) Display(id snapshot.StackID) string {

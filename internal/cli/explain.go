@@ -45,6 +45,7 @@ type explainFlags struct {
 	deviceMemory     string
 	against          string
 	failOn, budget   string
+	source           string
 	redact           bool
 	json, markdown   bool
 	verbose          bool
@@ -63,6 +64,13 @@ func newExplain(app *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if f.redact && f.source != "" {
+				return usageErrorf("--source: under --redact no source is read")
+			}
+			if !f.redact {
+				e.sources = newSources(app, f.source)
+				defer e.sources.close()
+			}
 			return e.run(cmd.Context(), args)
 		},
 	}
@@ -77,6 +85,7 @@ func newExplain(app *App) *cobra.Command {
 	fl.StringVar(&f.against, "against", "", "compare with this earlier `file`, by site")
 	fl.StringVar(&f.failOn, "fail-on", "", "exit with 3 on a finding of these `rules` (beginnings of ids, by commas)")
 	fl.StringVar(&f.budget, "budget", "", "exit with 3 when a peak is over its `budget`: reserved=20GiB,allocated=18GiB")
+	fl.StringVar(&f.source, "source", "", "look for the sources that are named below this `folder` too")
 	fl.BoolVar(&f.redact, "redact", false, "leave out paths and names of the program, for a public report")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.BoolVar(&f.markdown, "markdown", false, "print Markdown")
@@ -92,11 +101,12 @@ type explainer struct {
 	opt  analyze.Options
 	gate gate
 
-	names  map[string]string // what files are called in the output, under --redact
-	mu     sync.Mutex
-	texts  []textResult
-	budget []report.BudgetJSON
-	failed []rules.Finding
+	sources *sources          // nil where no source is to be read
+	names   map[string]string // what files are called in the output, under --redact
+	mu      sync.Mutex
+	texts   []textResult
+	budget  []report.BudgetJSON
+	failed  []rules.Finding
 }
 
 // textResult is one text that was read.
@@ -366,6 +376,9 @@ func (e *explainer) analyzeDevice(tl *timeline.Timeline, sites *analyze.Sites, b
 		return nil, err
 	}
 	addEffects(x)
+	if e.sources != nil {
+		e.sources.name(x)
+	}
 	return x, nil
 }
 

@@ -52,6 +52,7 @@ type lintFlags struct {
 	json           bool
 	stdinName      string
 	noCache        bool
+	with           []string
 }
 
 // lintFormats are the values of --format.
@@ -82,6 +83,7 @@ func newLint(app *App) *cobra.Command {
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.StringVar(&f.stdinName, "stdin-filename", "", "what standard input is, by the `name` of a file")
 	fl.BoolVar(&f.noCache, "no-cache", false, "look at every file anew")
+	fl.StringArrayVar(&f.with, "with", nil, "raise the findings where memory grew in this `recording`, and list where else it did")
 	exclusive(cmd, "format", "json")
 	exclusive(cmd, "update-baseline", "fix")
 	exclusive(cmd, "update-baseline", "diff")
@@ -119,12 +121,23 @@ func (a *App) lint(ctx context.Context, f *lintFlags, args []string) error {
 	python := lint.NewPython(a.cacheFolder("syntax"))
 	defer func() { _ = python.Close(context.WithoutCancel(ctx)) }() // it has nothing open
 	opt.Checkers = []lint.Checker{python, lint.Places{}}
+	var seen *witness
+	if len(f.with) > 0 {
+		if seen, err = a.readWitness(ctx, f.with, opt.Dir); err != nil {
+			return err
+		}
+		defer seen.close(ctx)
+		opt.Witness = seen
+	}
 	bar := a.Progress("checking", 0)
 	opt.Progress = bar.Add
 	result, err := lint.Run(ctx, opt)
 	bar.End()
 	if err != nil {
 		return lintError(err)
+	}
+	if seen != nil {
+		result.Grew = seen.unexplained(f.all)
 	}
 	fixed, err := a.repair(ctx, f, opt, result)
 	if err != nil {

@@ -52,6 +52,8 @@ func (r *runner) explainFiles(ctx context.Context, files []recorded) error {
 	set := snapshot.GroupFiles(latest(files))[0]
 	w, look := r.app.Stderr, r.app.ErrLook()
 	fmt.Fprintf(w, "\nullage: %s\n\n", look.Paint(term.Bold, term.Clean(recordedLine(set, len(files), r.cfg.Out))))
+	r.explain.sources = newSources(r.app, "")
+	defer r.explain.sources.close()
 	devices, err := r.explain.explainAll(ctx, set.Files)
 	if err != nil {
 		return err

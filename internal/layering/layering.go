@@ -88,6 +88,7 @@ func house() []room {
 		{path: "internal/doctor", floor: 6, pure: true},
 		{path: "internal/lint", floor: 6},
 		{path: "internal/metrics", floor: 6},
+		{path: "internal/origin", floor: 6, pure: true},
 		{path: "internal/table", floor: 6, pure: true},
 		{path: "internal/node", floor: 7, powers: listen},
 		{path: "internal/report", floor: 7},

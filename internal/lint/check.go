@@ -107,6 +107,9 @@ func (l *linter) check(ctx context.Context, f *file, data []byte) (fileResult, e
 	if err != nil {
 		return fileResult{}, err
 	}
+	if w := l.opt.Witness; w != nil && src != nil && w.Knows(f.abs) {
+		checked.Mistakes = w.Raise(ctx, f.abs, src, checked.Mistakes)
+	}
 	r := fileResult{bytes: int64(len(data))}
 	if checked.Broken != nil {
 		r.notices = append(r.notices, Notice{Kind: Broken, File: f.name, Path: f.path, At: src.Position(*checked.Broken), Text: "from here, something cannot be read: what is wrong there is not told"})
@@ -122,7 +125,8 @@ func (l *linter) check(ctx context.Context, f *file, data []byte) (fileResult, e
 func (l *linter) mistakes(ctx context.Context, f *file, data []byte) (*syntax.Source, Checked, error) {
 	key := l.opt.Cache.key(f, data)
 	checked, known := l.opt.Cache.get(key)
-	if known && len(checked.Mistakes) == 0 && len(checked.Comments) == 0 && checked.Broken == nil {
+	watched := l.opt.Witness != nil && l.opt.Witness.Knows(f.abs)
+	if known && len(checked.Mistakes) == 0 && len(checked.Comments) == 0 && checked.Broken == nil && !watched {
 		return nil, checked, nil // most files: not even their lines are counted
 	}
 	src, err := syntax.Read(f.path, data)

@@ -71,7 +71,7 @@ func (p *Python) Check(ctx context.Context, src *syntax.Source, test bool) (Chec
 	if err != nil {
 		return Checked{}, err
 	}
-	checked := Checked{Mistakes: code.Check(pyscope.New(tree), code.Options{Test: test})}
+	checked := Checked{Mistakes: code.Check(pyscope.New(tree), code.Options{Test: test, Conf: places.ConfMistakes})}
 	if marked {
 		checked.Comments = pythonComments(tree)
 	}

@@ -40,6 +40,18 @@ type Checker interface {
 	Check(ctx context.Context, src *syntax.Source, test bool) (Checked, error)
 }
 
+// Witness knows from a run what happened at places of some sources. It is used by several
+// goroutines at once, and what it says is kept in no cache.
+type Witness interface {
+	// Files tells it which files will be checked, by their absolute paths, before the first is.
+	Files(paths []string)
+	// Knows tells whether it has something to say of a file.
+	Knows(path string) bool
+	// Raise returns the mistakes of a file with what it knows of them. It must not change those
+	// that it is given.
+	Raise(ctx context.Context, path string, src *syntax.Source, mistakes []rules.Mistake) []rules.Mistake
+}
+
 // Checked is what a checker says of a source.
 type Checked struct {
 	Mistakes []rules.Mistake
@@ -70,7 +82,8 @@ type Options struct {
 	StdinName string // the file that Stdin would be
 
 	Checkers []Checker
-	Cache    *Cache // nil: none
+	Cache    *Cache  // nil: none
+	Witness  Witness // nil: none
 	Workers  int    // files at a time
 	Progress func(bytes int64)
 
@@ -88,6 +101,7 @@ type Result struct {
 	Files    int   // that were checked
 	Bytes    int64 // in them
 	Hidden   Hidden
+	Grew     []Grew // places where a witness saw memory grow, and no mistake is known
 
 	files   []*file
 	done    []fileResult // of each
@@ -99,6 +113,19 @@ type Hidden struct {
 	Level    int // --all shows them
 	Comments int // a comment says to ignore them
 	Baseline int // they are in the baseline
+}
+
+// Grew is a place where memory grew in a run, and that no rule explains.
+type Grew struct {
+	File         string // as the user named it; empty where it is in none of the files
+	Line         int
+	Function     string
+	Source       string // the line
+	What         string // what grew there, in words
+	BytesPerStep float64
+	EverySteps   int // 1 where each step leaves something
+	LiveBytes    int64
+	Recording    string
 }
 
 // Notice is something that a user has to know beside the findings.

@@ -20,6 +20,13 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	if err := w.walk(ctx); err != nil {
 		return nil, err
 	}
+	if opt.Witness != nil {
+		paths := make([]string, len(w.files))
+		for i, f := range w.files {
+			paths[i] = f.abs
+		}
+		opt.Witness.Files(paths)
+	}
 	l := &linter{opt: &opt}
 	done, err := l.all(ctx, w.files)
 	if err != nil {

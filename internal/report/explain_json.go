@@ -202,7 +202,22 @@ type FindingJSON struct {
 	Frames     []FrameJSON  `json:"frames"` // whole stack, innermost first
 	Causes     []string     `json:"causes"`
 	Remedies   []RemedyJSON `json:"remedies"`
+	Named      []NamedJSON  `json:"named,omitempty"`   // mistakes in the source that it may come from
+	Unnamed    string       `json:"unnamed,omitempty"` // why none is named
 	Doc        string       `json:"doc"`
+}
+
+// NamedJSON is a mistake in the source that a finding may come from.
+type NamedJSON struct {
+	Rule       string `json:"rule"`
+	Confidence string `json:"confidence"`
+	File       string `json:"file"`
+	Line       int    `json:"line"`
+	Code       string `json:"code"`
+	Message    string `json:"message"`
+	Remedy     string `json:"remedy"`
+	Tie        string `json:"tie"`
+	Doubt      string `json:"doubt"`
 }
 
 // FrameJSON is a position in code.
@@ -319,10 +334,13 @@ func FindingsJSON(findings []rules.Finding) []FindingJSON {
 		j := FindingJSON{
 			Rule: f.Rule, Severity: f.Severity.String(), Confidence: f.Confidence.String(), Title: f.Title, Bytes: f.Bytes, Event: ordinal(f.Event),
 			Evidence: append([]string{}, f.Evidence...), Frames: framesJSON(f.Stack), Causes: append([]string{}, f.Causes...), Remedies: []RemedyJSON{},
-			Doc: "docs/rules/" + f.Rule + ".md",
+			Unnamed: f.Unnamed, Doc: "docs/rules/" + f.Rule + ".md",
 		}
 		for _, r := range f.Remedies {
 			j.Remedies = append(j.Remedies, RemedyJSON(r))
+		}
+		for _, n := range f.Named {
+			j.Named = append(j.Named, NamedJSON{n.Rule, n.Confidence.String(), n.File, n.Line, n.Code, n.Message, n.Remedy, n.Tie, n.Doubt})
 		}
 		list = append(list, j)
 	}

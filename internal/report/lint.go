@@ -65,12 +65,35 @@ func LintText(w io.Writer, l term.Look, r *lint.Result) error {
 	for i := range r.Findings {
 		p.finding(&r.Findings[i])
 	}
+	p.grew(r.Grew)
 	if hidden := lintHidden(r.Hidden); hidden != "" {
 		p.line("")
 		p.line(l.Paint(term.Dim, hidden))
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
+}
+
+// grew prints where memory grew, and no rule says why.
+func (p *lintPage) grew(places []lint.Grew) {
+	if len(places) == 0 {
+		return
+	}
+	p.line("")
+	p.line(p.look.Paint(term.Bold, "Memory grew here too, and no rule matches:"))
+	for _, g := range places {
+		at := fmt.Sprintf("%s:%d", g.File, g.Line)
+		if g.File == "" {
+			at = fmt.Sprintf("line %d of a file that is not among these", g.Line)
+		}
+		p.line("")
+		p.line(term.Clean(fmt.Sprintf("%s: in %s", at, g.Function)))
+		if g.Source != "" {
+			p.line(p.look.Paint(term.Dim, fmt.Sprintf("%5d | ", g.Line)) + term.Clean(g.Source))
+		}
+		p.item("grew", g.What)
+		p.item("in", g.Recording)
+	}
 }
 
 // lintHidden says what is not shown, and why.

@@ -13,6 +13,20 @@ type LintJSON struct {
 	Hidden   LintHiddenJSON    `json:"hidden"`
 	Notices  []LintNoticeJSON  `json:"notices"`
 	Fixed    []LintFixedJSON   `json:"fixed"`
+	Grew     []LintGrewJSON    `json:"grew"` // under --with
+}
+
+// LintGrewJSON is a place where memory grew in a recording, and that no rule explains.
+type LintGrewJSON struct {
+	File         string  `json:"file"` // empty where it is in none of those that were checked
+	Line         int     `json:"line"`
+	Function     string  `json:"function"`
+	Source       string  `json:"source"`
+	What         string  `json:"what"`
+	BytesPerStep float64 `json:"bytes_per_step"`
+	EverySteps   int     `json:"every_steps"`
+	LiveBytes    int64   `json:"live_bytes"`
+	Recording    string  `json:"recording"`
 }
 
 // LintFindingJSON is one mistake.
@@ -88,8 +102,11 @@ type LintFixedJSON struct {
 // NewLintJSON makes the JSON form of a result.
 func NewLintJSON(r *lint.Result, fixed []lint.Fixed) LintJSON {
 	j := LintJSON{
-		Verdict: LintVerdict(r), Files: r.Files, Findings: []LintFindingJSON{}, Notices: []LintNoticeJSON{}, Fixed: []LintFixedJSON{},
+		Verdict: LintVerdict(r), Files: r.Files, Findings: []LintFindingJSON{}, Notices: []LintNoticeJSON{}, Fixed: []LintFixedJSON{}, Grew: []LintGrewJSON{},
 		Hidden: LintHiddenJSON{Level: r.Hidden.Level, Comments: r.Hidden.Comments, Baseline: r.Hidden.Baseline},
+	}
+	for _, g := range r.Grew {
+		j.Grew = append(j.Grew, LintGrewJSON(g))
 	}
 	for i := range r.Findings {
 		j.Findings = append(j.Findings, newLintFindingJSON(&r.Findings[i]))

@@ -201,11 +201,30 @@ func (p *page) finding(f *rules.Finding) {
 		p.frames(f)
 		p.causes(f)
 	}
+	p.named(f)
 	for n, r := range f.Remedies {
 		if n == maxRemedies || n == 1 && !matters {
 			break
 		}
 		p.text(4, "- Do: "+strings.TrimSuffix(r.Do, ".")+effectText(r))
+	}
+}
+
+// named prints the mistakes in the source that a finding may come from.
+func (p *page) named(f *rules.Finding) {
+	for i, n := range f.Named {
+		how := map[rules.Confidence]string{rules.Low: "It could come from", rules.Medium: "It may come from", rules.High: "Most likely it comes from"}[n.Confidence]
+		if i > 0 {
+			how = "What would keep it, too:"
+		}
+		p.text(4, fmt.Sprintf("- %s %s:%d, %s: %s", how, n.File, n.Line, n.Rule, n.Message))
+		p.text(6, n.Code)
+		if n.Doubt != "" && i == 0 {
+			p.text(6, sentence(n.Doubt))
+		}
+	}
+	if f.Unnamed != "" {
+		p.text(4, "- In the source: "+f.Unnamed)
 	}
 }
 

@@ -37,6 +37,8 @@ type Finding struct {
 	Stack      []snapshot.Frame // whole, innermost first
 	Causes     []string         // ids of causes that fit a symptom, likeliest first
 	Remedies   []Remedy         // best first
+	Named      []Named          // mistakes in the source that it may come from, likeliest first
+	Unnamed    string           // why none is named though the source was looked at; else empty
 }
 
 // Remedy is something to change, with the effect that was computed for it.
