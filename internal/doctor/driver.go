@@ -19,6 +19,7 @@ func driver(f *Facts) []Check {
 	if f.Probe.Reading != nil {
 		checks = append(checks, f.driverVersion())
 		checks = append(checks, f.deviceTroubles()...)
+		checks = append(checks, f.untold()...)
 	}
 	return checks
 }
@@ -167,6 +168,21 @@ func (f *Facts) deviceTroubles() []Check {
 		return []Check{found("driver/device", Warning, "not all could be read of {gpu}: "+d.Problem,
 			"A device that does not answer may have fallen off the bus.", "look for Xid errors in dmesg")}
 	})
+}
+
+// untold says what the reading cannot tell, and why.
+func (f *Facts) untold() (checks []Check) {
+	const id = "driver/reading"
+	for _, note := range f.Probe.Reading.Notes {
+		if !strings.HasPrefix(note, "read with ") { // by which probe is said above
+			checks = append(checks, unknown(id, "%s", note))
+		}
+	}
+	ordinary := func(d *gpu.Device) bool { return d.Kind == gpu.KindGPU }
+	if f.Ill != "" && len(f.those(ordinary)) > 0 {
+		checks = append(checks, unknown(id, "modes that are pending, replaced rows of memory and the compute capability are not known: %s", f.Ill))
+	}
+	return checks
 }
 
 func isAre(n int, noun string) string {

@@ -80,7 +80,7 @@ func (f *Facts) archFit() []Check {
 	}
 	var checks []Check
 	for _, c := range slices.Sorted(keys(capabilities)) {
-		checks = append(checks, archCheck(id, capabilities[c], c, archs))
+		checks = append(checks, f.archCheck(id, capabilities[c], c, archs))
 	}
 	return checks
 }
@@ -111,14 +111,19 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-func archCheck(id, name, capability string, archs []string) Check {
+func (f *Facts) archCheck(id, name, capability string, archs []string) Check {
 	has := strings.Join(archs, ", ")
-	switch how := codeFor(capability, archs, slices.Contains(onBoards, capability)); how {
-	case asPTX:
+	how := codeFor(capability, archs, slices.Contains(onBoards, capability))
+	switch {
+	case how == asPTX && f.cudaIsOlder():
+		return found(id, Problem, fmt.Sprintf("PyTorch has no code for %s (capability %s), and PTX that is newer than the driver: %s", name, capability, has),
+			"The driver compiles no PTX of a newer CUDA than its own: the first kernel ends with 'the provided PTX was compiled with an unsupported toolchain'.",
+			"update the driver", "or install a PyTorch that was built for this GPU")
+	case how == asPTX:
 		return found(id, Warning, fmt.Sprintf("PyTorch has no code for %s (capability %s), only PTX that the driver compiles: %s", name, capability, has),
 			"The first run takes minutes more, and kernels that were written for newer GPUs are missing.",
 			"install a PyTorch that was built for this GPU: a newer one for a new GPU, an older one for an old GPU")
-	case noCode:
+	case how == noCode:
 		if slices.Contains(onBoards, capability) && codeFor(capability, archs, false) != noCode {
 			return found(id, Warning, fmt.Sprintf("PyTorch was built for %s, and not for %s (capability %s)", has, name, capability),
 				"NVIDIA promises nothing for code of other GPUs on one that is on the processor's chip, be it of the same generation.",
@@ -127,9 +132,14 @@ func archCheck(id, name, capability string, archs []string) Check {
 		return found(id, Problem, fmt.Sprintf("PyTorch has no code for %s (capability %s): it was built for %s", name, capability, has),
 			"The first kernel ends with 'no kernel image is available for execution on the device'.",
 			"install a PyTorch that was built for this GPU: a newer one for a new GPU, an older one for an old GPU")
-	default:
-		return ok(id, "PyTorch has code for %s (capability %s): %s", name, capability, how)
 	}
+	return ok(id, "PyTorch has code for %s (capability %s): %s", name, capability, how)
+}
+
+// cudaIsOlder tells whether the driver's CUDA is known to be older than PyTorch's.
+func (f *Facts) cudaIsOlder() bool {
+	r := f.Probe.Reading
+	return r != nil && r.CUDA != "" && parseRelease(r.CUDA).before(parseRelease(f.Python.cuda()))
 }
 
 // What codeFor returns where there is no machine code.
