@@ -1,10 +1,10 @@
 package docs
 
 import (
-	"bufio"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"regexp"
 	"strconv"
@@ -25,7 +25,7 @@ func TestClaims(t *testing.T) {
 	}
 	m := measured{t: t, rows: map[string]row{}}
 	m.read("../testdata/gpu/claims_check.txt")
-	m.read("../testdata/gpu/claims_predicted.jsonl")
+	m.join("../testdata/gpu/claims_predicted.jsonl", "predicted_")
 	after := m.fill(string(before))
 	if *update {
 		if err := os.WriteFile("claims.md", []byte(after), 0o644); err != nil {
@@ -58,23 +58,45 @@ type measured struct {
 }
 
 func (m *measured) read(name string) {
-	f, err := os.Open(name)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r row
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			m.t.Fatalf("%s: %v", name, err)
-		}
-		key := fmt.Sprint(r["claim"], "/", r["case"])
+	for key, r := range lines(m.t, name) {
 		if m.rows[key] != nil {
-			m.t.Errorf("%s: %s is there already", name, key)
+			m.t.Errorf("%s: %s is there twice", name, key)
 		}
 		m.rows[key] = r
+	}
+}
+
+// join adds the fields of another fixture to the rows of the same cases, with a word before
+// their names.
+func (m *measured) join(name, word string) {
+	for key, r := range lines(m.t, name) {
+		if m.rows[key] == nil {
+			m.t.Errorf("%s: %s was not measured", name, key)
+			continue
+		}
+		for field, value := range r {
+			m.rows[key][word+field] = value
+		}
+	}
+}
+
+// lines are the objects of a fixture, by "claim/case".
+func lines(t *testing.T, name string) iter.Seq2[string, row] {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(yield func(string, row) bool) {
+		for line := range strings.Lines(string(text)) {
+			var r row
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !yield(fmt.Sprint(r["claim"], "/", r["case"]), r) {
+				return
+			}
+		}
 	}
 }
 
@@ -178,6 +200,10 @@ var figures = map[string]figure{
 	"after empty_cache, ms":    amount(1, 1, "after_empty_cache_ms"),
 	"first steps, s":           amount(1, 1, "first_steps_s"),
 	"unused, %":                amount(0.01, 1, "unused_at_peak"),
+	"predicted, GiB":           amount(1<<30, 2, "predicted_peak_allocated_bytes"),
+	"reserved, predicted, GiB": amount(1<<30, 2, "predicted_peak_reserved_bytes"),
+	"GPU 0, GiB":               ofGPU(0),
+	"GPU 1, GiB":               ofGPU(1),
 	"retries":                  count("retries"),
 	"segments":                 count("segments_made"),
 	"reserved, %":              change("peak_reserved_bytes"),
@@ -232,6 +258,17 @@ func onGPU(r row) (processes int, bytes float64, ok bool) {
 		bytes += b
 	}
 	return len(list), bytes, ok
+}
+
+// ofGPU is the peak of reserved memory of one of several GPUs.
+func ofGPU(i int) figure {
+	return func(r, _ row) (string, bool) {
+		list, _ := r["gpus"].([]any)
+		if i >= len(list) {
+			return "", false
+		}
+		return amount(1<<30, 2, "reserved")(list[i].(map[string]any), nil)
+	}
 }
 
 // group sets commas between thousands.
