@@ -21,7 +21,7 @@ func (m *Module) noteBackward(c *Call) {
 }
 
 // helper reports whether backward is a method of something that takes the loss: an accelerator, a
-// fabric, an engine, torch.autograd.
+// fabric, an engine, torch.autograd; not of a tensor, which may be given its gradient.
 func (m *Module) helper(c *Call) bool {
 	if c.Name == "torch.autograd.backward" {
 		return true
@@ -29,15 +29,13 @@ func (m *Module) helper(c *Call) bool {
 	if c.Args()[0].Is("keyword_argument") {
 		return false
 	}
-	name := lastPart(c.Object.Text())
-	return name != "loss" && m.backwardArgument(c.Args()[0])
+	name := strings.ToLower(lastPart(c.Object.Text()))
+	return takesLoss[strings.TrimLeft(name, "_")] || strings.HasSuffix(name, "engine") || strings.HasSuffix(name, "optimizer") ||
+		strings.Contains(strings.ToLower(lastPart(c.Args()[0].Text())), "loss") && !strings.Contains(name, "loss")
 }
 
-// backwardArgument reports whether an argument looks like the loss, and not the gradient that
-// tensor.backward(gradient) takes.
-func (m *Module) backwardArgument(n syntax.Node) bool {
-	return !n.Is("call") || !torchMakes[lastPart(n.Field("function").Text())]
-}
+// takesLoss are what people call the helpers.
+var takesLoss = set("accelerator", "fabric", "engine", "strategy", "self", "trainer", "amp", "booster", "model_engine", "precision_plugin", "backend")
 
 func (m *Module) backwardOn(n, at syntax.Node, depth int) {
 	if p := m.Place(n); p != nil {

@@ -83,7 +83,7 @@ func (e *evaluator) torch(c *Call, last string) Value {
 			return e.graph(c.Node, true, "the gradients of "+oneLine(c.Node))
 		}
 		return Value{May: Tensor}
-	case isClassName(last):
+	case isClassName(last), strings.HasPrefix(c.Name, "torch.optim."):
 		return Value{May: Object, Type: c.Name}
 	case c.Name == "torch.load", strings.HasPrefix(c.Name, "torch.cuda."), strings.HasPrefix(c.Name, "torch.backends."):
 		return Value{May: Unknown}
@@ -240,4 +240,14 @@ func soundsLikeLoss(n syntax.Node) bool {
 func soundsLikeLoader(n syntax.Node) bool {
 	name := strings.ToLower(lastPart(n.Text()))
 	return strings.HasSuffix(name, "loader") || strings.HasSuffix(name, "dataset") || strings.HasSuffix(name, "_dl")
+}
+
+func soundsLikeCount(n syntax.Node) bool {
+	name := strings.ToLower(lastPart(n.Text()))
+	for _, word := range []string{"count", "num", "samples", "tokens", "size", "len", "total", "correct", "names", "idx", "index"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return name == "n" || strings.HasPrefix(name, "n_")
 }

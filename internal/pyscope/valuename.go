@@ -126,9 +126,18 @@ func (e *evaluator) refValue(r *Ref) Value {
 	case r.How == ByPattern, r.How == ByWith:
 		return Value{May: Unknown}
 	case r.Part >= 0:
-		return e.part(r.Value, r.Part)
+		return e.unpacked(r)
 	}
 	return e.value(r.Value)
+}
+
+// unpacked is one of several results. One behind the first that is called as counts are is not known to be a tensor.
+func (e *evaluator) unpacked(r *Ref) Value {
+	v := e.part(r.Value, r.Part)
+	if r.Part > 0 && v.Has(Graph) && soundsLikeCount(r.Node) {
+		return Value{May: Unknown}
+	}
+	return v
 }
 
 // augmented is x += v.

@@ -106,11 +106,15 @@ func (e *evaluator) partOfCall(c *Call, part int) Value {
 // element is what a for takes from what it iterates over; part tells which, where that is unpacked.
 func (e *evaluator) element(n syntax.Node, part int) Value {
 	c := e.m.Call(n)
-	if c == nil || len(c.Args()) == 0 && !c.Object.Ok() {
+	if c == nil {
 		return e.elementOf(n, part)
 	}
 	args := c.Args()
 	switch {
+	case c.Target != nil && len(c.Target.Yields) > 0:
+		return e.yielded(c.Target, part)
+	case part == 0 && strings.HasPrefix(c.Method, "named_"):
+		return Value{May: Plain}
 	case c.Name == "range":
 		return Value{May: Plain}
 	case c.Name == "enumerate" && part == 0 && len(args) > 0:
@@ -127,6 +131,19 @@ func (e *evaluator) element(n syntax.Node, part int) Value {
 		return e.element(args[0], part)
 	}
 	return e.elementOf(n, part)
+}
+
+// yielded is what a generator of the module yields.
+func (e *evaluator) yielded(f *Function, part int) Value {
+	v := Value{}
+	for _, y := range f.Yields {
+		if part >= 0 {
+			v = v.and(e.part(y, part))
+		} else {
+			v = v.and(e.value(y))
+		}
+	}
+	return v
 }
 
 // elementOf: a loader gives data, a list what it holds.

@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
@@ -42,7 +43,7 @@ func (p *pass) adds(at syntax.Node, place *pyscope.Place, value syntax.Node) (ad
 		return a, false
 	}
 	a.leaves = fate.Leaves.Ok()
-	a.backward = p.ownBackward(value)
+	a.backward = p.ownBackward(a)
 	return a, true
 }
 
@@ -55,18 +56,40 @@ func (p *pass) metered(a adding) bool {
 	return p.Class(a.kept.Node) != p.Class(a.at)
 }
 
-// ownBackward returns where backward runs on a value, or on something made of the same names.
-func (p *pass) ownBackward(value syntax.Node) syntax.Node {
-	for n := range value.Descendants() {
+// ownBackward returns where backward runs on a value, or on something made of the same names, in each
+// round of what repeats the addition.
+func (p *pass) ownBackward(a adding) syntax.Node {
+	for n := range a.value.Descendants() {
 		r := p.Ref(n)
 		if r == nil || r.Kind != pyscope.Load || !p.Value(n).Has(pyscope.Graph) {
 			continue
 		}
-		if fate := p.Fate(r.Place); fate.Backward.Ok() {
-			return fate.Backward
+		back := p.Fate(r.Place).Backward
+		if back.Ok() && !p.detachedAfter(back, n) && p.sameRound(a, back) {
+			return back
 		}
 	}
 	return syntax.Node{}
+}
+
+// detachedAfter reports whether what backward runs on gets another value without a graph right behind it:
+// loss.backward(), loss = loss.detach().
+func (p *pass) detachedAfter(back, use syntax.Node) bool {
+	stores, _ := p.StoresAt(use)
+	for _, r := range stores {
+		statement := statementOf(r.Node).Parent()
+		if statement.Is("expression_statement") && back.In(statement.Parent()) && back.Start() < r.Node.Start() && !p.Value(r.Value).Has(pyscope.Graph) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameRound reports whether backward runs within the loop that repeats the addition; in another
+// function it may.
+func (p *pass) sameRound(a adding, back syntax.Node) bool {
+	l := a.growth.Repeat.Loop
+	return l == nil || p.Function(back) != p.Function(a.at) || l.Has(back)
 }
 
 // confidence tells how likely it is that what is kept is not wanted. A value on which backward
@@ -94,14 +117,59 @@ func (p *pass) confidence(a adding) (rules.Confidence, bool) {
 	return c, true
 }
 
+// dataHead matches what yields data a batch at a time, by its name.
+var dataHead = regexp.MustCompile(`(?i)loader|dataset|_dl$|^dl$|data_?iter|batch_?iter|^batches$|^(train|test|val|valid|eval)_?(data|set|iter)$`)
+
 // overBatches reports whether the repetition is one over data: a loop over a loader, or one
-// that makes updates; or a function that is called for each step.
+// that makes updates; or a function that is called for each step. A value that is only by its name the result of a
+// model counts in a loop over what is called a loader.
 func (p *pass) overBatches(a adding) bool {
 	l := a.growth.Repeat.Loop
-	if l == nil {
+	switch {
+	case l == nil:
 		return a.kept.Sure && !p.inForward(a.at)
+	case p.Type(l.Over()) == "torch.utils.data.DataLoader":
+		return true
+	case p.inForward(a.at) || !a.kept.Sure:
+		return loopsOver(l, loaderNames)
 	}
-	return loaders.MatchString(l.Over().Text()) || p.Type(l.Over()) == "torch.utils.data.DataLoader" || p.stepOf(l).hot()
+	return loopsOver(l, dataHead) || p.overSlices(l) || p.stepOf(l).trains
+}
+
+// overSlices reports whether a loop goes over slices of data: range(0, len(texts), 32).
+func (p *pass) overSlices(l *pyscope.Loop) bool {
+	for c := range l.Over().Descendants() {
+		if call := p.Call(c); call != nil && call.Name == "range" && len(call.Args()) == 3 {
+			return true
+		}
+	}
+	return false
+}
+
+// loaderNames matches the names of loaders alone.
+var loaderNames = regexp.MustCompile(`(?i)loader`)
+
+// loopsOver reports whether a loop goes over something of a name; counting its parts, as range(len(batches)) does,
+// is not going over it.
+func loopsOver(l *pyscope.Loop, names *regexp.Regexp) bool {
+	for n := range l.Over().Descendants() {
+		if n.Is("identifier") && names.MatchString(n.Text()) && !counted(n, l.Over()) {
+			return true
+		}
+	}
+	return false
+}
+
+func counted(n, over syntax.Node) bool {
+	for up := range n.Ancestors() {
+		if name := up.Field("function").Text(); up.Is("call") && (name == "range" || name == "len") {
+			return true
+		}
+		if up == over {
+			break
+		}
+	}
+	return false
 }
 
 // inForward reports whether a node is in what computes a module's result, where loops go over layers

@@ -49,6 +49,7 @@ func (p *pass) takesState(c *pyscope.Call, state *pyscope.Place) bool {
 type chain struct {
 	again    pyscope.Repeat
 	backward *pyscope.Call // in each round; nil where there is none
+	carried  bool          // from one forward to the next, wherever backward runs
 	cut      *pyscope.Ref  // where a round may cut it, on a condition
 }
 
@@ -67,6 +68,8 @@ func (p *pass) carriesState(r *pyscope.Ref, c *pyscope.Call) {
 	case ch.cut != nil:
 		m.Confidence = rules.Low
 		m.Related = append(m.Related, related(ch.cut.Node, "cut here, on a condition"))
+	case ch.carried:
+		m.Message = fmt.Sprintf("%s goes from one forward to the next with the graph of all before, and nothing cuts it", r.Place)
 	case ch.backward == nil:
 		m.Message = fmt.Sprintf("%s collects the graph of every round, and no backward in the loop uses it", r.Place)
 		m.Remedy = "run it under torch.no_grad() where no gradient is wanted; else " + m.Remedy
@@ -84,7 +87,7 @@ func (p *pass) carriesState(r *pyscope.Ref, c *pyscope.Call) {
 func (p *pass) chainOf(r *pyscope.Ref) (chain, bool) {
 	growth := p.Grows(r.Place, r.Node)
 	if growth == nil {
-		return chain{}, false
+		return p.chainOfForward(r)
 	}
 	ch := chain{again: growth.Repeat}
 	for l := p.loopStatement(r.Node); l != nil; l = l.Outer {
@@ -105,14 +108,30 @@ func (p *pass) chainOf(r *pyscope.Ref) (chain, bool) {
 	return p.chainOfStep(r, ch)
 }
 
-// chainOfStep is for an attribute that each call of a method carries on.
+// chainOfStep is for an attribute that each call of a method carries on to the next.
 func (p *pass) chainOfStep(r *pyscope.Ref, ch chain) (chain, bool) {
-	if r.Place.Class == nil || p.cutIn(r, func(n syntax.Node) bool { return p.Function(n) == nil || p.Function(n).Name != "__init__" }) != nil {
+	if r.Place.Class == nil || p.cutOutside(r) {
 		return chain{}, false
 	}
 	f := p.Function(r.Node)
 	ch.backward = p.backwardIn(func(n syntax.Node) bool { return p.Function(n) == f })
 	return ch, ch.backward != nil
+}
+
+// chainOfForward is for an attribute that each forward of a module carries on to the next, and that
+// nothing in the class, or in those that use it here, begins anew.
+func (p *pass) chainOfForward(r *pyscope.Ref) (chain, bool) {
+	f := p.Function(r.Node)
+	if f == nil || f.Name != "forward" || f.Class == nil || r.Place.Class == nil || p.Loop(r.Node) != nil || p.cutOutside(r) || p.Grad(r.Node).Mode != pyscope.GradOn {
+		return chain{}, false
+	}
+	return chain{again: pyscope.Repeat{Node: f.Node, Why: "forward is called for each batch"}, carried: true}, true
+}
+
+// cutOutside reports whether the state gets a value without a graph anywhere but where the
+// object is made.
+func (p *pass) cutOutside(r *pyscope.Ref) bool {
+	return p.cutIn(r, func(n syntax.Node) bool { return p.Function(n) == nil || p.Function(n).Name != "__init__" }) != nil
 }
 
 // cutIn returns a store to the state without a graph in a part of the source, by detach or
