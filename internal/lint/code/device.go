@@ -19,7 +19,7 @@ const (
 // device is what is known of an expression that names a device.
 type device struct {
 	kind    deviceKind
-	indexed bool // says which GPU; "cuda" alone means the current one
+	indexed bool // says which GPU, in some case at least; "cuda" alone means the current one
 	sure    bool // is nothing else, as far as the source shows
 }
 
@@ -67,7 +67,7 @@ func deviceNamed(text string) device {
 func joinDevices(a, b device) device {
 	switch {
 	case a.kind == deviceCUDA && b.kind == deviceCUDA:
-		return device{deviceCUDA, a.indexed && b.indexed, a.sure && b.sure}
+		return device{deviceCUDA, a.indexed || b.indexed, a.sure && b.sure}
 	case a.kind == deviceCUDA:
 		return device{deviceCUDA, a.indexed, a.sure && b.kind == deviceOther}
 	case b.kind == deviceCUDA:

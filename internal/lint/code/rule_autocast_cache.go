@@ -23,7 +23,7 @@ func checkAutocastCache(p *pass) {
 			continue
 		}
 		for _, l := range p.Loops {
-			if s := p.stepOf(l); l.Node.In(region) && p.Function(l.Node) == p.Function(region) && s.hot() {
+			if s := p.stepOf(l); !l.Small() && l.Node.In(region) && p.Function(l.Node) == p.Function(region) && s.hot() {
 				p.reportAutocast(c, l, s)
 				break
 			}

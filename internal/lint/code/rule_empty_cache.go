@@ -3,6 +3,7 @@ package code
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
@@ -27,7 +28,8 @@ func checkEmptyCache(p *pass) {
 			continue
 		}
 		if f := p.inStepMethod(c.Node); f != nil {
-			p.reportEmptyCache(c, f.Node, step{}, fmt.Sprintf("%s runs for every batch", f.Name))
+			both := slices.ContainsFunc(f.Calls, func(k *pyscope.Call) bool { return strings.Contains(k.Method, "generate") })
+			p.reportEmptyCache(c, f.Node, step{trains: both, generates: both}, fmt.Sprintf("%s runs for every batch", f.Name))
 		}
 	}
 }
@@ -54,7 +56,7 @@ func (p *pass) reportEmptyCache(c *pyscope.Call, around syntax.Node, s step, why
 		Evidence: []string{why},
 		Remedy:   "remove it here; call it once where a phase ends, if at all",
 	}
-	seldom := s.trains && s.runs // two phases take turns in one iteration
+	seldom := s.trains && s.generates // two phases take turns in one iteration
 	for _, condition := range conditions(c.Node, around) {
 		seldom = seldom || !aboutDevice.MatchString(condition.Text())
 	}

@@ -3,7 +3,6 @@ package code
 import (
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -15,7 +14,7 @@ var (
 	// overTokens matches what is done to logits over a vocabulary in a language model: the view of a loss over
 	// all tokens, or the shift by one.
 	overVocabulary = regexp.MustCompile(`(view|reshape)\(\s*-1\s*,\s*[\w.\[\]"']*vocab`)
-	shifted        = regexp.MustCompile(`\[\s*(\.\.\.|:)\s*,\s*:\s*-1\b`)
+	shifted        = regexp.MustCompile(`log(it|p|_?prob)s?\[\s*(\.\.\.|:)\s*,\s*:\s*-1\b`)
 	// partly matches logits of which only the last token or the labelled ones are taken.
 	partly = regexp.MustCompile(`\[[^\]]*:\s*,\s*-1\b`)
 )
@@ -66,7 +65,7 @@ func (p *pass) chunked(n syntax.Node) bool {
 // languageLoss tells why a function computes the loss of a language model over its vocabulary.
 func (p *pass) languageLoss(f *pyscope.Function) (why string, ok bool) {
 	body := f.Body().Text()
-	over := overVocabulary.FindString(body) != "" || shifted.FindString(body) != "" && strings.Contains(body, "logits")
+	over := overVocabulary.FindString(body) != "" || shifted.FindString(body) != ""
 	if !over {
 		return "", false
 	}

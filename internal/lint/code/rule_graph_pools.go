@@ -38,6 +38,9 @@ func (p *pass) severalGraphs(c *pyscope.Call) (why string, ok bool) {
 		if n, once := p.Int(rangeEnd(p, l)); once && n == 1 {
 			return "", false
 		}
+		if l.Small() && !hasNumber(p.followed(l.Over())) {
+			return "", false // a few variants that have names: no sizes
+		}
 		return fmt.Sprintf("line %d: one for each iteration of the loop", p.Line(l.Node)), true
 	}
 	f := p.Function(c.Node)
@@ -50,6 +53,15 @@ func (p *pass) severalGraphs(c *pyscope.Call) (why string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+func hasNumber(n syntax.Node) bool {
+	for d := range n.Descendants() {
+		if d.Is("integer") {
+			return true
+		}
+	}
+	return false
 }
 
 // rangeEnd returns the end of the range that a loop goes over; none for others.

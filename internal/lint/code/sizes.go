@@ -28,7 +28,7 @@ func (p *pass) randomSizes() []randomSize {
 	return memo(&p.facts.sizes, func() []randomSize {
 		var found []randomSize
 		for _, c := range p.Calls {
-			resize := resizers.MatchString(c.Name)
+			resize := p.resizesBatch(c)
 			if !resize && !p.makesInLoop(c) {
 				continue
 			}
@@ -38,6 +38,12 @@ func (p *pass) randomSizes() []randomSize {
 		}
 		return found
 	})
+}
+
+// resizesBatch reports whether a call gives images another size: a batch of them as a tensor, or in a loop.
+// An image by itself is cropped to a fixed size afterwards, as a rule.
+func (p *pass) resizesBatch(c *pyscope.Call) bool {
+	return resizers.MatchString(c.Name) && (strings.HasPrefix(c.Name, "torch.nn.") || p.loopStatement(c.Node) != nil)
 }
 
 // makesInLoop reports whether a call makes a tensor of a given shape in a loop.

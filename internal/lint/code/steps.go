@@ -21,13 +21,24 @@ func (p *pass) loopStatement(n syntax.Node) *pyscope.Loop {
 	return l
 }
 
-// loaders matches what yields batches, by its name.
-var loaders = regexp.MustCompile(`(?i)(loader|dataloader|batches|batch_iter|data_iter|prefetcher)`)
+var (
+	// loaders matches what yields batches, by its name.
+	loaders = regexp.MustCompile(`(?i)(loader|batches|batch_iter|data_iter|prefetcher|(test|val|train|valid|eval)_dl\b|range\(0,.*batch_size\))`)
+	// batches matches what takes a batch, by its name.
+	batches = regexp.MustCompile(`(?i)(^|\W)(batch|minibatch|mini_batch|\w+_batch|batch_data)\b`)
+)
+
+// yieldsBatches reports whether a loop goes over batches, by the names in its head.
+func yieldsBatches(l *pyscope.Loop) bool {
+	return !l.Small() && (loaders.MatchString(l.Over().Text()) || batches.MatchString(l.Node.Field("left").Text()))
+}
 
 // step is why a loop is hot.
 type step struct {
-	trains, runs bool        // makes gradients; runs a model without
-	node         syntax.Node // that shows it
+	trains    bool        // makes gradients
+	runs      bool        // runs a model
+	generates bool        // has it produce something, one token or frame after the other
+	node      syntax.Node // that shows it
 }
 
 func (s step) hot() bool { return s.trains || s.runs }
@@ -44,23 +55,35 @@ func (p *pass) stepOf(l *pyscope.Loop) step {
 		}
 		switch {
 		case p.isUpdate(c) || c.Target != nil && c.Class == nil && p.updatesOnce(c.Target):
-			return step{trains: true, runs: s.runs || p.runsModel(l), node: c.Node}
-		case !s.runs && isForward(c):
-			s = step{runs: true, node: c.Node}
+			if !s.trains {
+				s.trains, s.node = true, c.Node
+			}
+		case p.isForward(c, l):
+			s.generates = s.generates || c.Method == "generate"
+			if !s.hot() {
+				s.node = c.Node
+			}
+			s.runs = true
 		}
 	}
-	if !s.runs && loaders.MatchString(l.Over().Text()) && !l.Small() {
+	if !s.hot() && yieldsBatches(l) {
 		s = step{runs: true, node: l.Over()}
 	}
 	return s
 }
 
-func (p *pass) runsModel(l *pyscope.Loop) bool {
-	return slices.ContainsFunc(p.Calls, func(c *pyscope.Call) bool { return p.loopStatement(c.Node) == l && isForward(c) })
+// isForward reports whether a call runs a model, by its name: model(x), model.generate(…). A model that the
+// loop itself makes is another one each time.
+func (p *pass) isForward(c *pyscope.Call, l *pyscope.Loop) bool {
+	model := c.Callee
+	if c.Method == "generate" {
+		model = c.Object
+	} else if !wholeModel.MatchString(c.Callee.Text()) {
+		return false
+	}
+	place := p.Place(model)
+	return place == nil || !slices.ContainsFunc(place.Stores(), func(r *pyscope.Ref) bool { return p.loopStatement(r.Node) == l })
 }
-
-// isForward reports whether a call produces with a model, by its name: model.generate(…).
-func isForward(c *pyscope.Call) bool { return c.Method == "generate" || c.Method == "sample_actions" }
 
 // updatesOnce reports whether a function makes one update, outside of loops.
 func (p *pass) updatesOnce(f *pyscope.Function) bool {

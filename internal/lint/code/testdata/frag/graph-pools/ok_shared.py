@@ -2,6 +2,7 @@
 import torch
 
 
+@torch.inference_mode()
 def capture(model, buffers, sizes):
     graphs = {}
     pool = None
