@@ -25,6 +25,6 @@ func leakCheckers() []checker {
 		{ids: []string{"leak/compile-cache"}, check: checkCompileCache, words: []string{"torch.compile", "import compile"}, long: true},
 		{ids: []string{"leak/notebook-out"}, check: checkNotebookOut, words: []string{"torch"}},
 		{ids: []string{"leak/unbounded-cache"}, check: checkUnboundedCache, words: []string{"torch"}, long: true},
-		{ids: []string{"leak/eval-without-no-grad"}, check: checkEvalWithoutNoGrad, words: []string{"torch"}, long: true},
+		{ids: []string{"leak/eval-without-no-grad"}, check: checkEvalWithoutNoGrad, words: []string{"torch", ".eval()"}, long: true},
 	}
 }

@@ -72,11 +72,30 @@ func (p *pass) cachedMethod(f *pyscope.Function, d pyscope.Decorator) {
 	case f.Class.IsModule():
 		m.Severity, m.Confidence = rules.Warning, rules.High
 		m.Evidence = append(m.Evidence, fmt.Sprintf("%s is a module: its parameters stay with it", f.Class.Name))
+	case p.returnsTensors(f) && !p.cacheOfOne(d):
+		m.Severity = rules.Warning
+		m.Message = fmt.Sprintf("the cache of %s.%s keeps the tensors that it returned, and every %[1]s that calls it", f.Class.Name, f.Name)
 	case p.holdsTensors(f.Class).Ok():
 		m.Severity = rules.Warning
 		m.Related = append(m.Related, related(p.holdsTensors(f.Class), "the object holds a model or tensors"))
 	}
 	p.report(d.Node, m)
+}
+
+// returnsTensors reports whether a function is sure to return tensors.
+func (p *pass) returnsTensors(f *pyscope.Function) bool {
+	k := carrier{p: p, leaf: func(n syntax.Node) (carry, bool) {
+		if c := p.Call(n); c != nil && madeByTorch(c) {
+			return carriesTensor, true
+		}
+		return carriesNothing, false
+	}}
+	for _, r := range f.Returns {
+		if k.of(r) >= carriesTensor {
+			return true
+		}
+	}
+	return false
 }
 
 // heavyParam returns a parameter that is annotated as a tensor or a module.

@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -21,7 +22,9 @@ func checkCreateGraph(p *pass) {
 			Message: fmt.Sprintf("%s with create_graph=True leaves gradients that refer to their own graph, in a cycle with the parameters", short(c.Callee)),
 			Remedy:  "take the gradients with torch.autograd.grad(…, create_graph=True), so that they never land in .grad; or set every .grad to None at the end of the step",
 		}
-		if clear := p.gradsCleared(c.Node); clear.none.Ok() {
+		if input := p.inputGrad(c.Node); input.Ok() {
+			m.Related = append(m.Related, related(input, "the gradient of an input: no optimizer clears it, and the cycle runs through C++, where no collector sees it"))
+		} else if clear := p.gradsCleared(c.Node); clear.none.Ok() {
 			m.Severity, m.Confidence = rules.Info, rules.Medium
 			m.Related = append(m.Related, related(clear.none, "the gradients are set to None here, which cuts the cycle"))
 		} else if clear.zero.Ok() {
@@ -43,6 +46,29 @@ func backwardFlag(c *pyscope.Call, position int, keyword string) syntax.Node {
 		position++
 	}
 	return c.Arg(position, keyword)
+}
+
+// inputGrad returns where the gradient of an input is used that the same function made to need one;
+// none where it is set to None there.
+func (p *pass) inputGrad(n syntax.Node) syntax.Node {
+	f := p.Function(n)
+	if f == nil {
+		return syntax.Node{}
+	}
+	var used syntax.Node
+	for d := range f.Node.Descendants() {
+		if !d.Is("attribute") || d.Field("attribute").Text() != "grad" || !d.Field("object").Is("identifier") {
+			continue
+		}
+		if d.Parent().Is("assignment") && d.FieldName() == "left" || d.Parent().Is("delete_statement") {
+			return syntax.Node{}
+		}
+		name := d.Field("object").Text()
+		if strings.Contains(f.Node.Text(), name+".requires_grad_(") || strings.Contains(f.Node.Text(), name+".requires_grad = True") {
+			used = d
+		}
+	}
+	return used
 }
 
 // cleared is where gradients are cleared: set to None, or only to zero.

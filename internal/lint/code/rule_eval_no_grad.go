@@ -20,8 +20,11 @@ func checkEvalWithoutNoGrad(p *pass) {
 			p.evalSwitch(c, judged)
 		}
 	}
+	if !strings.Contains(string(p.Tree.Source.Text), "torch") { // the names alone say little
+		return
+	}
 	for _, f := range p.Functions {
-		if evaluates.MatchString(f.Name) && !judged[f] {
+		if !judged[f] && (evaluates.MatchString(f.Name) || len(f.Callers) > 0 && len(f.Escapes) == 0) {
 			p.evalByName(f)
 		}
 	}
@@ -134,8 +137,8 @@ func (p *pass) reportEval(run *pyscope.Call, because, model syntax.Node) {
 	p.report(run.Node, m)
 }
 
-// evalByName judges a function that is named for an evaluation: probable where all that call
-// it in the module have switched the model before.
+// evalByName judges a function that is named for an evaluation, or that only evaluations call: it is
+// probable where all that call it in the module have switched the model before.
 func (p *pass) evalByName(f *pyscope.Function) {
 	if needsGrad.MatchString(f.Node.Text()) || f.Class != nil && (f.Class.IsModule() || isCallback(f.Class)) {
 		return
@@ -145,7 +148,10 @@ func (p *pass) evalByName(f *pyscope.Function) {
 		if l == nil || l.Small() || !p.givenModel(run.Callee, f) || p.Grad(run.Node).Mode != pyscope.GradOn || p.frozen(run.Callee) {
 			continue
 		}
-		switched := p.callerSwitches(f, run.Callee)
+		switched := p.callersSwitch(f)
+		if !switched.Ok() && !evaluates.MatchString(f.Name) {
+			return
+		}
 		m := rules.Mistake{
 			Rule: "leak/eval-without-no-grad", Severity: rules.Warning, Confidence: rules.Low,
 			Message: fmt.Sprintf("%s runs %s with autograd on, and makes no use of the graphs", f.Name, short(run.Callee)),
@@ -172,15 +178,33 @@ func (p *pass) givenModel(callee syntax.Node, f *pyscope.Function) bool {
 	return callee.Is("attribute") && callee.Field("object").Text() == selfName(f) && modelNames.MatchString(callee.Field("attribute").Text())
 }
 
-// callerSwitches returns a call of eval() before a call of the function, in the same code, on what is
-// given as the model.
-func (p *pass) callerSwitches(f *pyscope.Function, model syntax.Node) syntax.Node {
+// callersSwitch returns a call of eval() on what a call of the function is given, before it in the
+// same code; none where one of the calls has no such thing.
+func (p *pass) callersSwitch(f *pyscope.Function) syntax.Node {
+	var found syntax.Node
 	for _, call := range f.Callers {
-		for _, c := range p.Calls {
-			if c.Method == "eval" && c.Node.Start() < call.Node.Start() && p.Function(c.Node) == p.Function(call.Node) && strings.Contains(call.Node.Field("arguments").Text(), c.Object.Text()) {
-				return c.Node
-			}
+		if found = p.switchedBefore(call); !found.Ok() {
+			return found
 		}
 	}
-	return syntax.Node{}
+	return found
+}
+
+func (p *pass) switchedBefore(call *pyscope.Call) syntax.Node {
+	var found syntax.Node
+	for _, c := range p.Calls {
+		if c.Node.Start() >= call.Node.Start() || p.Function(c.Node) != p.Function(call.Node) || len(c.Args()) > 0 {
+			continue
+		}
+		if !strings.Contains(call.Node.Field("arguments").Text(), c.Object.Text()) && call.Object.Text() != "self" {
+			continue
+		}
+		switch c.Method {
+		case "eval":
+			found = c.Node
+		case "train":
+			found = syntax.Node{}
+		}
+	}
+	return found
 }

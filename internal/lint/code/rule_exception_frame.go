@@ -106,7 +106,33 @@ func (h handler) tried(c *pyscope.Call) (syntax.Node, bool) {
 		}
 		first = false
 	}
+	return h.fallback(c)
+}
+
+// fallback returns what the try statement ran on a value that another function of the module gets
+// in the handler: a slower way to the same result.
+func (h handler) fallback(c *pyscope.Call) (syntax.Node, bool) {
+	if c.Target == nil || c.Class != nil || !strings.Contains(h.clause.Field("value").Text(), "OutOfMemory") {
+		return syntax.Node{}, false
+	}
+	for _, t := range h.p.Calls {
+		if t.Node.In(h.try) && !quiet[lastName(t.Callee)] && sameArgument(t, c) {
+			return t.Node, true
+		}
+	}
 	return syntax.Node{}, false
+}
+
+// sameArgument reports whether two calls are given the same name.
+func sameArgument(a, b *pyscope.Call) bool {
+	for _, x := range a.Args() {
+		for _, y := range b.Args() {
+			if x.Is("identifier", "attribute") && x.Text() == y.Text() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // runsModel matches names of what runs out of memory, where it is not the first thing tried.

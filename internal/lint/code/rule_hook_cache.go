@@ -151,7 +151,7 @@ func (p *pass) hookStores(c *pyscope.Call, h hook) {
 		switch {
 		case d.Is("call"):
 			p.hookAppends(c, h, p.Call(d), k)
-		case d.Is("assignment") && d.Field("left").Is("attribute", "subscript") && k.of(d.Field("right")) == carriesGraph:
+		case d.Is("assignment") && h.outlives(p, d.Field("left")) && k.of(d.Field("right")) == carriesGraph:
 			p.report(d, rules.Mistake{
 				Rule: "leak/hook-cache", Severity: rules.Info, Confidence: rules.Medium,
 				Message: fmt.Sprintf("the hook keeps %s in %s with its graph until the next call", short(d.Field("right")), short(d.Field("left"))),
@@ -160,6 +160,24 @@ func (p *pass) hookStores(c *pyscope.Call, h hook) {
 			})
 		}
 	}
+}
+
+// outlives reports whether a target is something that is there after the hook: an attribute or item,
+// and not of the arguments that the hook changes.
+func (h hook) outlives(p *pass, target syntax.Node) bool {
+	if !target.Is("attribute", "subscript") {
+		return false
+	}
+	place := p.Place(container(target))
+	for place != nil && place.Base != nil {
+		place = place.Base
+	}
+	for _, param := range h.tensors {
+		if place != nil && place == p.Place(param.Node) {
+			return false
+		}
+	}
+	return true
 }
 
 // hookAppends reports a hook that appends a tensor to something that is never emptied.

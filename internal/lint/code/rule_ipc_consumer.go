@@ -134,6 +134,12 @@ func (p *pass) makesOnGPU(c *pyscope.Call, depth int) bool {
 		return p.device(c.Keyword("device")).kind == deviceCUDA
 	case c.Method != "" && sameDevice[c.Method]:
 		return p.cudaTensor(c.Object, depth+1).Ok()
+	case modelNames.MatchString(lastName(c.Callee)): // model(x.cuda())
+		for _, a := range c.Args() {
+			if p.cudaTensor(a, depth+1).Ok() {
+				return true
+			}
+		}
 	}
 	return false
 }

@@ -85,10 +85,10 @@ func leaves(l *pyscope.Loop) bool {
 	return false
 }
 
-// dataNames matches what people go over in training.
-var dataNames = regexp.MustCompile(`(?i)loader|dataset|batches|epochs|train_data|data_iter`)
+// dataSets matches what people go over in training.
+var dataSets = regexp.MustCompile(`(?i)loader|dataset|batches|epochs|train_data|data_iter`)
 
-func goesOverData(l *pyscope.Loop) bool { return dataNames.MatchString(l.Over().Text()) }
+func goesOverData(l *pyscope.Loop) bool { return dataSets.MatchString(l.Over().Text()) }
 
 // trains reports whether a call is a whole training by its name: trainer.fit(…), train(…). With
 // no arguments model.train() is a switch.

@@ -90,28 +90,41 @@ func (p *pass) tensorsIn(class *pyscope.Class) bool {
 
 // peers reports two objects of a function that store each other, with tensors on one of them.
 func (p *pass) peers() {
-	type edge struct{ from, to *pyscope.Place }
 	stored := map[edge]bool{}
 	for d := range p.Tree.Root().Descendants() {
-		if !d.Is("assignment") {
-			continue
-		}
-		targets, values := pairs(d.Field("left"), d.Field("right"))
-		for i, target := range targets {
-			if !target.Is("attribute") || !values[i].Is("identifier") {
+		for _, e := range p.edges(d) {
+			if e.from == nil || e.to == nil || e.from == e.to || e.from.Base != nil || e.from.Class != nil || e.from.Scope != e.to.Scope || !p.fresh(e.from) || !p.fresh(e.to) {
 				continue
 			}
-			from, to := p.Place(target.Field("object")), p.Place(values[i])
-			if from == nil || to == nil || from == to || from.Base != nil || from.Class != nil || from.Scope != to.Scope || !p.fresh(from) || !p.fresh(to) {
-				continue
-			}
-			stored[edge{from, to}] = true
-			if stored[edge{to, from}] {
-				p.reportPeers(d, from, to)
+			stored[e] = true
+			if stored[edge{e.to, e.from}] {
+				p.reportPeers(d, e.from, e.to)
 				break
 			}
 		}
 	}
+}
+
+// edge says that an object refers to another one.
+type edge struct{ from, to *pyscope.Place }
+
+// edges returns what a statement makes refer to each other: a.x = b, a.xs.append(b).
+func (p *pass) edges(n syntax.Node) []edge {
+	var found []edge
+	switch {
+	case n.Is("assignment"):
+		targets, values := pairs(n.Field("left"), n.Field("right"))
+		for i, target := range targets {
+			if target.Is("attribute") && values[i].Is("identifier") {
+				found = append(found, edge{p.Place(target.Field("object")), p.Place(values[i])})
+			}
+		}
+	case n.Is("call") && p.Call(n).Method == "append" && p.Call(n).Object.Is("attribute"):
+		if arg := p.Call(n).Arg(0, ""); arg.Is("identifier") {
+			found = append(found, edge{p.Place(p.Call(n).Object.Field("object")), p.Place(arg)})
+		}
+	}
+	return found
 }
 
 // fresh reports whether a name of a function holds an object that is made there.

@@ -10,19 +10,48 @@ import (
 )
 
 // checkModuleSelfReference looks for modules that store a lambda, a method or a hook over
-// themselves. A model that is made once lives as long as the process anyway, so it is a warning
-// only where the source makes several, one after the other.
+// themselves. It is a warning where the module has parameters to keep, or the source makes several
+// of them one after the other; an activation without any costs nothing.
 func checkModuleSelfReference(p *pass) {
 	for _, class := range p.Classes {
 		if !class.IsModule() {
 			continue
 		}
 		for _, s := range p.selfStores(class) {
-			p.report(s.at, p.selfReference(class, "leak/module-self-reference", fmt.Sprintf(
+			m := p.selfReference(class, "leak/module-self-reference", fmt.Sprintf(
 				"%s is stored in the %s itself: a cycle that keeps all of its parameters after the last reference is gone", s.what, class.Name),
-				"write a method and look it up when it is called, or hold weakref.ref(self) or weakref.WeakMethod in what is stored"))
+				"write a method and look it up when it is called, or hold weakref.ref(self) or weakref.WeakMethod in what is stored")
+			if held := p.parameters(class); held.Ok() {
+				m.Severity = rules.Warning
+				m.Related = append(m.Related, related(held, "part of what the cycle keeps"))
+			}
+			p.report(s.at, m)
 		}
 	}
+}
+
+// parameters returns where a module gets parameters of its own: a layer, a parameter, a buffer;
+// none where the source shows no such thing.
+func (p *pass) parameters(class *pyscope.Class) syntax.Node {
+	for _, f := range class.Methods {
+		for _, c := range f.Calls {
+			switch {
+			case c.Method == "register_parameter" || c.Method == "register_buffer":
+				return c.Node
+			case weightless[lastName(c.Callee)]:
+			case strings.HasPrefix(c.Name, "torch.nn.") && startsUpper(c.Name), strings.HasPrefix(c.Name, "torchvision.models."), c.Method == "from_pretrained":
+				return c.Node
+			}
+		}
+	}
+	return syntax.Node{}
+}
+
+// weightless are modules of PyTorch that have no parameters.
+var weightless = map[string]bool{
+	"relu": true, "gelu": true, "silu": true, "sigmoid": true, "tanh": true, "softmax": true, "dropout": true, "identity": true, "flatten": true, "module": true,
+	"maxpool2d": true, "avgpool2d": true, "adaptiveavgpool2d": true, "leakyrelu": true, "mseloss": true, "crossentropyloss": true, "bceloss": true,
+	"bcewithlogitsloss": true, "l1loss": true, "upsample": true, "softplus": true, "elu": true, "hardtanh": true, "mish": true, "nllloss": true, "kldivloss": true,
 }
 
 // selfReference is a mistake about an object that refers to itself: a warning where objects

@@ -1,4 +1,4 @@
-# The same, in a model that is made once: it lives as long as the process anyway.
+# Made once here; whoever makes another of it finds the first still there.
 from torch import nn
 
 
@@ -6,8 +6,8 @@ class Model(nn.Module):
     def __init__(self, cfg):
         super().__init__()
         self.lin = nn.Linear(cfg.d, cfg.d)
-        self.norms = {"pre": self._pre, "post": self._post}  # want (all): leak/module-self-reference
-        self.mix = lambda x: x + self.lin(x)  # want (all): leak/module-self-reference
+        self.norms = {"pre": self._pre, "post": self._post}  # want: leak/module-self-reference
+        self.mix = lambda x: x + self.lin(x)  # want: leak/module-self-reference
 
     def _pre(self, x):
         return x
