@@ -28,6 +28,7 @@ func memoryCheckers() []checker {
 		{ids: []string{"peak/cudnn-benchmark"}, check: checkCudnnBenchmark, words: []string{"benchmark"}, long: true},
 		{ids: []string{"peak/flat-gradients"}, check: checkFlatGradients, words: []string{"all_reduce"}, long: true},
 		{ids: []string{"peak/full-logits"}, check: checkFullLogits, words: []string{"logits"}, long: true},
+		{ids: []string{"peak/full-logits"}, check: checkLogSoftmax, words: []string{"log_softmax"}},
 		{ids: []string{"peak/model-copy"}, check: checkModelCopy, words: []string{"deepcopy"}, long: true},
 		{ids: []string{"rec/unbounded", "rec/no-history", "rec/late-start"}, check: checkRecording, words: []string{"memory_history", "_dump_snapshot"}, long: true},
 		{ids: []string{"third/context"}, check: checkImportContext, words: torchWords, long: true},

@@ -16,12 +16,16 @@ const headroom = 0.85
 // checkFraction finds memory fractions that are taken for shares of a GPU.
 func checkFraction(p *pass) {
 	for _, c := range p.calls("torch.cuda.set_per_process_memory_fraction", "torch.cuda.memory.set_per_process_memory_fraction") {
-		value := p.followed(c.Arg(0, "fraction"))
-		if !isShare(value) {
-			continue
+		value, sure := p.followed(c.Arg(0, "fraction")), rules.Medium
+		if constant(value) || value.Is("float") {
+			if !isShare(value) {
+				continue
+			}
+		} else if !isShare(value) {
+			sure = rules.Low // what the caller gives, may be nearly all
 		}
 		p.report(c.Node, rules.Mistake{
-			Rule: "conf/fraction-as-isolation", Severity: rules.Warning, Confidence: rules.Medium,
+			Rule: "conf/fraction-as-isolation", Severity: rules.Warning, Confidence: sure,
 			Message:  fmt.Sprintf("the limit of %s holds for PyTorch's allocator alone: the process takes more of the GPU than that", short(value)),
 			Evidence: []string{"the CUDA context, NCCL and other libraries' memory are not counted, hundreds of MiB for each process"},
 			Remedy:   "leave context and libraries out of the fractions' sum, or use MIG where others must be kept out",

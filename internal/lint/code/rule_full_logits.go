@@ -3,6 +3,8 @@ package code
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -39,6 +41,37 @@ func checkFullLogits(p *pass) {
 			Remedy:   "compute the loss over chunks of tokens, casting each, or use a fused linear cross-entropy",
 		})
 	}
+}
+
+// checkLogSoftmax finds the log-softmax of all tokens of which one entry each is then taken.
+func checkLogSoftmax(p *pass) {
+	for _, c := range p.Calls {
+		of := c.Arg(0, "input")
+		if c.Method == "log_softmax" && !strings.HasPrefix(c.Name, "torch.") {
+			of = c.Object
+		} else if c.Name != "torch.log_softmax" && c.Name != "torch.nn.functional.log_softmax" {
+			continue
+		}
+		if !logitsName.MatchString(of.Text()) || p.chunked(c.Node) || !p.gathered(c) {
+			continue
+		}
+		p.report(c.Node, rules.Mistake{
+			Rule: "peak/full-logits", Severity: rules.Info, Confidence: rules.Medium,
+			Message: fmt.Sprintf("%s is as large as all of %s, and one entry of each token is taken from it", short(c.Node), short(of)),
+			Remedy:  fmt.Sprintf("gather from %s first and subtract logsumexp, row by row or over chunks of tokens", short(of)),
+		})
+	}
+}
+
+// gathered reports whether gather is called on what a call makes.
+func (p *pass) gathered(c *pyscope.Call) bool {
+	place := p.storedIn(c.Node)
+	return slices.ContainsFunc(p.Calls, func(k *pyscope.Call) bool {
+		if k.Method != "gather" || k.Node.Start() > c.Node.End() && place == nil {
+			return false
+		}
+		return c.Node.In(k.Object) || place != nil && (p.mentions(k.Object, place) || k.Name == "torch.gather" && p.mentions(k.Node.Field("arguments"), place))
+	})
 }
 
 // castsLogits reports whether a call casts logits to float32.

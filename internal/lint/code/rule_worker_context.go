@@ -6,6 +6,7 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/syntax"
 )
 
 // checkWorkerContext finds code of DataLoader workers that uses a GPU: each worker then has a
@@ -22,20 +23,33 @@ func checkWorkerContext(p *pass) {
 	}
 	seen := map[int]bool{}
 	for _, w := range p.workerCode(loaders) {
-		for _, u := range p.usesIn(w.function) {
-			if seen[u.Node.Index()] {
-				continue
-			}
-			seen[u.Node.Index()] = true
-			p.report(u.Node, rules.Mistake{
-				Rule: "dist/worker-context", Severity: rules.Warning, Confidence: sure,
-				Message:  fmt.Sprintf("%s runs in DataLoader workers, each of which then holds a CUDA context of hundreds of MiB", short(u.Node)),
-				Evidence: []string{w.why},
-				Remedy:   "return CPU tensors here and move the batch in the training loop, with pin_memory=True and non_blocking=True",
-			})
-			break // one is enough to go and look
+		n, ok := p.contextIn(w.function)
+		if !ok || seen[n.Index()] {
+			continue
+		}
+		seen[n.Index()] = true
+		p.report(n, rules.Mistake{
+			Rule: "dist/worker-context", Severity: rules.Warning, Confidence: sure,
+			Message:  fmt.Sprintf("%s runs in DataLoader workers, each of which then holds a CUDA context of hundreds of MiB", short(n)),
+			Evidence: []string{w.why},
+			Remedy:   "return CPU tensors here and move the batch in the training loop, with pin_memory=True and non_blocking=True",
+		})
+	}
+}
+
+// contextIn returns the first call in a function, and in those of the module that it calls, that makes a
+// CUDA context. To choose a device makes one.
+func (p *pass) contextIn(f *pyscope.Function) (syntax.Node, bool) {
+	if uses := p.usesIn(f); len(uses) > 0 {
+		return uses[0].Node, true
+	}
+	inside := p.reach(f)
+	for _, c := range p.calls("torch.cuda.set_device") {
+		if slices.Contains(inside, p.Function(c.Node)) {
+			return c.Node, true
 		}
 	}
+	return syntax.Node{}, false
 }
 
 // dataLoaders returns the calls that make a DataLoader.
