@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/analyze"
 	"github.com/ullage-dev/ullage/internal/doctor"
@@ -99,6 +100,7 @@ func (a *App) lookAtRuns(ctx context.Context, args []string) (sights []triage.Si
 	if err != nil {
 		return nil, err
 	}
+	in.notes = slices.DeleteFunc(in.notes, func(note string) bool { return strings.HasPrefix(note, "passed over:") }) // it is linted
 	e.take(in)
 	devices, err := e.explainAll(ctx, in.files)
 	if err != nil {

@@ -162,6 +162,8 @@ func triageVerdict(r *TriageResult) string {
 	switch {
 	case first.Confidence == rules.High:
 		return "Very likely " + name
+	case len(r.Open) > 0 && first.Seen:
+		return "Not told apart yet: answer the next question. What was seen points to " + name
 	case len(r.Open) > 0:
 		return "Not told apart yet: answer the next question."
 	case first.Confidence == rules.Medium:

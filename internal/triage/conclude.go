@@ -21,6 +21,7 @@ type Cause struct {
 	Rule       *rules.Rule
 	Confidence rules.Confidence
 	Because    []string // what says so, a line each
+	Seen       bool     // not only answered for
 	Check      Check
 
 	score float64
@@ -43,7 +44,7 @@ func Conclude(a Answers, sights []Sight) Outcome {
 	var out Outcome
 	turns, next := Walk(a)
 	out.Turns, out.Open = turns, Open(a)
-	w := weighing{causes: map[string]*Cause{}, walked: len(turns) > 0}
+	w := weighing{causes: map[string]*Cause{}}
 	w.answers(turns, next, a)
 	for i := range sights {
 		w.sight(&sights[i])
@@ -67,8 +68,7 @@ func unused(a Answers, turns []Turn) (keys []string) {
 // weighing collects what speaks for each cause.
 type weighing struct {
 	causes map[string]*Cause
-	walked bool // something was answered
-	ended  bool // at a leaf
+	ended  bool // the walk is at a leaf
 }
 
 func (w *weighing) cause(id string) *Cause {
@@ -133,6 +133,7 @@ func (w *weighing) sight(s *Sight) {
 		c := w.cause(s.Rule)
 		c.score += weight * float64(s.Confidence+1) / float64(rules.High+1)
 		c.Confidence = w.confidence(known, c.Confidence, s)
+		c.Seen = true
 		c.Because = append(c.Because, seenText(s))
 	}
 	for i, id := range s.Causes {
@@ -143,19 +144,17 @@ func (w *weighing) sight(s *Sight) {
 	}
 }
 
-// confidence is that of a cause that was seen: as sure as the sight where the answers say
-// the same, and medium at most where they lead elsewhere, or where what was seen in a source
-// may be none or harmless.
+// confidence is that of a cause that was seen: high where the answers end there, too, and
+// medium at most where they lead elsewhere or are not at their end: a mistake may be there
+// for sure and have nothing to do with what happens. What was seen in a source and may be
+// none, or harmless, is low.
 func (w *weighing) confidence(known bool, before rules.Confidence, s *Sight) rules.Confidence {
 	seen := s.Confidence
 	if s.Code && !s.weighty() {
 		seen = min(seen, rules.Low)
 	}
-	switch {
-	case known && w.ended && seen >= rules.Medium:
+	if known && w.ended && seen >= rules.Medium {
 		return rules.High
-	case known || !w.walked:
-		return max(before, seen)
 	}
 	return max(before, min(seen, rules.Medium))
 }

@@ -30,7 +30,8 @@ func TestSightsOutweighAnswers(t *testing.T) {
 	}{
 		{"answers alone", answers, nil, []string{"leak/loss-with-graph", "leak/list-with-graph"}, rules.Medium},
 		{"the second of the answers was seen", answers, []Sight{list}, []string{"leak/list-with-graph", "leak/loss-with-graph"}, rules.High},
-		{"seen, and not asked yet", nil, []Sight{list}, []string{"leak/list-with-graph"}, rules.High},
+		{"seen, and nothing is told of what happens", nil, []Sight{list}, []string{"leak/list-with-graph"}, rules.Medium},
+		{"seen, and the answers are not at their end", Answers{Root: "killed"}, []Sight{list}, []string{"leak/list-with-graph", "oom/host-killed", "host/pinned-rounding", "conf/small-shm", "rec/unbounded"}, rules.Medium},
 		{"seen, and the answers lead elsewhere", Answers{Root: "killed", "host": "pinned"}, []Sight{list}, []string{"leak/list-with-graph", "host/pinned-rounding", "oom/host-killed"}, rules.Medium},
 		{"barely seen, and the answers lead elsewhere", Answers{Root: "killed", "host": "pinned"}, []Sight{{Rule: "leak/list-with-graph", Confidence: rules.Low, Source: "a.py:1"}}, []string{"host/pinned-rounding", "oom/host-killed", "leak/list-with-graph"}, rules.Medium},
 		{"a symptom speaks for the causes that fit it", Answers{Root: "slow", "slow": "shapes"}, []Sight{{Rule: "peak/workspace", Confidence: rules.High, Source: "a.pickle", Causes: []string{"peak/cudnn-benchmark"}}}, []string{"peak/cudnn-benchmark", "leak/compile-cache", "frag/variable-shapes"}, rules.Medium},
@@ -90,6 +91,7 @@ func TestRead(t *testing.T) {
 	}{
 		{"nothing", nil, Answers{}},
 		{"an error, and growth before it", []Sight{growing, log("oom/true-shortage", "")}, Answers{Root: "oom", "error": "torch", "message": "full", "when": "later", "what": "allocated"}},
+		{"growth that may be none", []Sight{{Rule: "leak/growing-site", Severity: rules.Info, Confidence: rules.Low}}, Answers{}},
 		{"growth alone", []Sight{growing}, Answers{Root: "grows", "when": "later", "what": "allocated"}},
 		{"a library", []Sight{log("oom/hidden", "NCCL found no memory for its buffers")}, Answers{Root: "oom", "error": "library", "library": "nccl"}},
 		{"a library that is not known", []Sight{log("oom/hidden", "cuSPARSE found no memory")}, Answers{Root: "oom", "error": "library"}},

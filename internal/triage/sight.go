@@ -20,7 +20,7 @@ type Sight struct {
 	Here       bool     // seen on this machine, where it may be another program's: it answers nothing
 }
 
-// weighty tells whether a mistake in a source is probably one, and does harm.
+// weighty tells whether what was seen is probably so, and does harm.
 func (s *Sight) weighty() bool { return s.Confidence >= rules.Medium && s.Severity >= rules.Warning }
 
 // Known is an answer that was seen, and need not be asked for.
@@ -82,7 +82,7 @@ func Read(sights []Sight) []Known {
 	sorted := slices.Clone(sights)
 	slices.SortStableFunc(sorted, func(a, b Sight) int { return int(b.Severity) - int(a.Severity) })
 	for _, s := range sorted {
-		if s.Here {
+		if s.Here || !s.weighty() {
 			continue
 		}
 		all = addKnown(all, s, told[s.Rule])
