@@ -19,6 +19,7 @@ func (f *file) config(documents []*tree) {
 		})
 		f.kubernetes(d)
 		f.compose(d)
+		f.accelerate(d)
 	}
 }
 

@@ -62,6 +62,9 @@ func isContainerRun(p *program) bool {
 	if p.name != "docker" && p.name != "podman" || len(p.args) == 0 || !p.args[0].is("run") {
 		return false
 	}
+	if slices.ContainsFunc(p.args, func(w word) bool { return w.is("nvidia-smi") }) {
+		return false // it looks at the GPU, and allocates nothing
+	}
 	return slices.ContainsFunc(p.args, func(w word) bool {
 		return strings.HasPrefix(w.text, "--gpus") || w.text == "--runtime=nvidia" || strings.Contains(w.text, "nvidia.com/gpu")
 	})

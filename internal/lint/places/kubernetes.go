@@ -11,12 +11,20 @@ import (
 
 // kubernetes judges what a manifest, or a chart's values, ask of a GPU.
 func (f *file) kubernetes(document *tree) {
+	sure := rules.High
+	if document.get("kind") == nil && document.get("containers") == nil && document.get("spec") == nil {
+		sure = rules.Medium // a chart's values, of which another file may replace some
+	}
 	onEveryNode := document.scalar("kind") == "DaemonSet" // as monitors are, which have to see all GPUs
 	document.all(func(t *tree) {
 		if limits, requests := t.get("limits"), t.get("requests"); isResources(t) {
 			f.resourceNames(limits)
 			f.resourceNames(requests)
+			before := len(f.found)
 			f.resourceAmounts(t, limits, requests)
+			for i := before; i < len(f.found); i++ {
+				f.found[i].Confidence = sure
+			}
 		}
 		if len(t.list("containers")) > 0 {
 			f.pod(t, onEveryNode)
@@ -165,6 +173,7 @@ func (f *file) pod(spec *tree, onEveryNode bool) {
 			f.numbersInContainer(gpus, env)
 		}
 		if gpus > 0 {
+			f.ranksInContainer(c, gpus, "resources.limits")
 			f.sharedMemory(spec, c)
 		}
 	}

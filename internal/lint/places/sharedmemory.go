@@ -55,6 +55,9 @@ func (f *file) compose(document *tree) {
 		if s.scalar("privileged") != "true" && !s.open {
 			f.numbersInContainer(devicesOf(s), settingsIn(orEmpty(s.get("environment"))))
 		}
+		if s.scalar("privileged") != "true" && !s.open {
+			f.ranksInContainer(s, devicesOf(s), "deploy.resources.reservations.devices")
+		}
 		command := commandOf(s)
 		if !gpu || s.open || s.get("shm_size") != nil || s.scalar("ipc") != "" || !strings.Contains(command, "python") && !strings.Contains(command, "torchrun") {
 			continue

@@ -47,10 +47,13 @@ func noCaching(found *faults, value string) {
 	}
 }
 
+// hidesAll are values that show no GPU and are meant to: the last is Slurm's.
+var hidesAll = []string{"", "none", "null", "void", "false", "nodevfiles"}
+
 // visibleDevices finds lists that show less than they name. CUDA stops at the first entry
 // that it cannot read, and shows nothing where one comes twice.
 func visibleDevices(found *faults, value string) {
-	if value == "" || isTemplate(value) {
+	if isTemplate(value) || slices.Contains(hidesAll, strings.ToLower(value)) {
 		return
 	}
 	seen := map[string]bool{}
@@ -120,6 +123,8 @@ func misspelt(found *faults, name, value string) {
 		confidence := rules.Medium
 		if looksLikeConf(value) {
 			confidence = rules.High
+		} else if !strings.Contains(strings.ToUpper(name), "CONF") {
+			return // it may be anything of the program's own
 		}
 		found.add("conf/ignored-variable", rules.Warning, confidence, "%s is read by no PyTorch; PYTORCH_CUDA_ALLOC_CONF is", name).
 			do("write PYTORCH_CUDA_ALLOC_CONF")
