@@ -1,9 +1,11 @@
 package origin
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,18 +53,22 @@ func mistake(t *testing.T, rule, word string, confidence rules.Confidence) rules
 	return rules.Mistake{Rule: rule, Severity: rules.Warning, Confidence: confidence, Start: at, End: at + len(word), Message: word, Remedy: "change it"}
 }
 
-func file(t *testing.T, mistakes ...rules.Mistake) *File {
-	t.Helper()
-	parser, err := syntax.New(t.Context(), "")
+// tree is that of the text; to make a parser takes longer than all else here.
+var tree = sync.OnceValues(func() (*syntax.Tree, error) {
+	parser, err := syntax.New(context.Background(), "")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(func() { _ = parser.Close(t.Context()) })
 	src, err := syntax.Read("train.py", []byte(train))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	tree, err := parser.Parse(t.Context(), src)
+	return parser.Parse(context.Background(), src)
+})
+
+func file(t *testing.T, mistakes ...rules.Mistake) *File {
+	t.Helper()
+	tree, err := tree()
 	if err != nil {
 		t.Fatal(err)
 	}
