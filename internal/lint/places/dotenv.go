@@ -1,6 +1,11 @@
 package places
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/rules"
+)
 
 // dotenv reads NAME=value lines. Whether quotes around a value are taken off depends on
 // who reads the file (compose does, docker run --env-file does not), so they are here.
@@ -11,10 +16,23 @@ func (f *file) dotenv() {
 		if s, ok := dotenvLine(line, at); ok {
 			all = append(all, s)
 			f.variable(&s)
+			f.keptQuotes(&s)
 		}
 		at += len(line)
 	}
 	f.alone(all)
+}
+
+// keptQuotes: who gives the file to docker run gets the quotes as part of the value.
+func (f *file) keptQuotes(s *setting) {
+	if !IsAllocator(s.name) || s.value == "" || s.valueAt.start == s.at.start+len(s.name)+1 {
+		return
+	}
+	f.report(s.valueAt, (&Fault{
+		Rule: "conf/bad-value", Severity: rules.Info, Confidence: rules.Medium,
+		Message: fmt.Sprintf("docker run --env-file keeps the quotes around the value of %s, and PyTorch refuses it then", s.name),
+	}).
+		because("compose and shells take them off; see docker/cli#4665").do("write the value without quotes: %s=%s", s.name, s.value))
 }
 
 // dotenvLine reads a line that begins at an offset.

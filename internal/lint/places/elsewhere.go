@@ -57,6 +57,36 @@ func keepsEnvironment(words []word, name string) bool {
 	})
 }
 
+// isContainer tells whether a command starts a program in a container.
+func isContainer(p *program) bool {
+	return len(p.args) > 0 && slices.Contains([]string{"docker", "podman", "nerdctl", "apptainer", "singularity"}, p.name) &&
+		slices.Contains([]string{"run", "exec", "create"}, p.args[0].text)
+}
+
+// variablesGiven returns the variables that a container is given: -e NAME=value, and the
+// longer forms of it.
+func variablesGiven(words []word) []setting {
+	var all []setting
+	for i, w := range words {
+		value, long := strings.CutPrefix(w.text, "--env=")
+		switch {
+		case long:
+			offset := len("--env=")
+			w.text = value
+			if w.bytes.end > w.bytes.start {
+				w.bytes.start += offset
+			}
+		case i > 0 && (words[i-1].is("-e") || words[i-1].is("--env")):
+		default:
+			continue
+		}
+		if s, ok := settingOfWord(w); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // isContainerRun tells whether a command starts a container with a GPU.
 func isContainerRun(p *program) bool {
 	if p.name != "docker" && p.name != "podman" || len(p.args) == 0 || !p.args[0].is("run") {

@@ -23,7 +23,7 @@ func (f *file) kubernetes(document *tree) {
 			before := len(f.found)
 			f.resourceAmounts(t, limits, requests)
 			for i := before; i < len(f.found); i++ {
-				f.found[i].Confidence = sure
+				f.found[i].Confidence = min(f.found[i].Confidence, sure)
 			}
 		}
 		if len(t.list("containers")) > 0 {
@@ -112,7 +112,8 @@ func (f *file) resourceAmounts(t, limits, requests *tree) {
 		}
 		for _, p := range side.keys {
 			if isWhole(p.key.text) && p.value.kind == scalarTree && isPart(p.value.text) {
-				f.refusedLimit(p.value.at, "a part of a GPU cannot be asked for", "%s: %s is not a whole number, and Kubernetes refuses the pod", p.key.text, p.value.text)
+				m := f.refusedLimit(p.value.at, "a part of a GPU cannot be asked for; the clusters of some vendors, as Huawei's CCE, take one all the same", "%s: %s is not a whole number, and Kubernetes refuses the pod", p.key.text, p.value.text)
+				m.Confidence = rules.Medium
 			}
 		}
 	}
@@ -153,8 +154,8 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-func (f *file) refusedLimit(at span, why, format string, args ...any) {
-	f.report(at, (&Fault{Rule: "conf/refused-limit", Severity: rules.Error, Confidence: rules.High, Message: fmt.Sprintf(format, args...)}).
+func (f *file) refusedLimit(at span, why, format string, args ...any) *rules.Mistake {
+	return f.report(at, (&Fault{Rule: "conf/refused-limit", Severity: rules.Error, Confidence: rules.High, Message: fmt.Sprintf(format, args...)}).
 		because("%s", why).do("write a whole number of GPUs under limits; requests may be left out"))
 }
 

@@ -47,6 +47,12 @@ func (c *shellCheck) step(s *step) {
 		}
 		c.variable(set)
 	}
+	if isContainer(&p) {
+		given := variablesGiven(p.args)
+		for i := range given {
+			c.variable(&given[i])
+		}
+	}
 	c.blanksAround(s)
 	c.blankBehind(s)
 	c.setOfWindows(s)
