@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "fill in the tables of claims.md from what was measured")
+var update = flag.Bool("update", false, "fill in the tables of claims.md from what was measured, and say that translations are of the pages as they are")
 
 // TestClaims holds claims.md against what was measured and predicted: a table whose first
 // column is "case" has rows of a line of the fixtures, and its headings say which figure of

@@ -40,10 +40,10 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// docPages are the README and all pages below docs.
+// docPages are the README, its translation, and all pages below docs.
 func docPages(t *testing.T) []string {
 	t.Helper()
-	pages := []string{"README.md"}
+	pages := []string{"README.md", "README.zh-CN.md"}
 	err := filepath.WalkDir("docs", func(name string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(name) == ".md" {
 			pages = append(pages, name)
