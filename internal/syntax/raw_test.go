@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -140,6 +141,36 @@ func TestRewriteNotebook(t *testing.T) {
 		want := string(src.Text[:start]) + `x="1"` + string(src.Text[end:])
 		if got := string(again.Text); got != want {
 			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// FuzzRaw: whatever a file has, a change of its text is made in the file or refused, and no
+// change leaves it as it is.
+func FuzzRaw(f *testing.F) {
+	f.Add("a.ipynb", `{"cells": [{"cell_type": "code", "source": ["a\r", "\nb", "\ud800\u00e9"]}, {"cell_type": "code", "cell_type": "raw", "source": 1}]}`, uint8(2))
+	f.Add("a.ipynb", `{"worksheets": [{"cells": [{"cell_type": "code", "input": "a", "source": []}]}], "Cells": [{"cell_type": "code", "source": "x"}]}`, uint8(0))
+	f.Add("a.py", "# coding: latin-1\n\xe9 = 1\r", uint8(5))
+	f.Fuzz(func(t *testing.T, name, file string, at uint8) {
+		src, err := Read(name, []byte(file))
+		if err != nil {
+			return
+		}
+		raw, err := NewRaw(src, []byte(file))
+		if err != nil {
+			return
+		}
+		if same, err := raw.Rewrite(nil); err != nil || string(same) != file {
+			t.Fatalf("%v: %q", err, same)
+		}
+		from := min(int(at), len(src.Text))
+		raw.Position(from)
+		out, err := raw.Rewrite([]Edit{{from, min(from+1, len(src.Text)), "x"}})
+		if err != nil || !utf8.RuneStart(append(src.Text, 'x')[from]) {
+			return
+		}
+		if again, err := Read(name, out); err == nil && len(again.Text) == 0 {
+			t.Fatalf("nothing is left of %q", file)
 		}
 	})
 }
