@@ -7,23 +7,26 @@ import (
 	"slices"
 )
 
-// Book is the state: the fold of its events. It is not safe for use by several goroutines.
+// Book is the state: the fold of its events, and counts of refusals that are no events yet, on which
+// nothing depends. It is not safe for use by several goroutines.
 type Book struct {
-	seq     int64
-	nowMS   int64
-	epoch   int64
-	nextID  ID
-	boot    string
-	policy  Policy
-	devices []*device
-	links   map[[2]string]int
-	live    map[ID]*Lease // queued, granted, draining
-	past    []*Lease      // ended, in the order of their ends, for Policy.KeepMS
-	queue   []*Lease      // in the order of rank
-	keys    map[[2]string]ID
-	load    map[party]load
-	spent   map[party]spent
-	noRoom  Reason // of codeNoRoom, which most of a long queue get, so that it is made once
+	seq      int64
+	nowMS    int64
+	epoch    int64
+	nextID   ID
+	boot     string
+	policy   Policy
+	devices  []*device
+	links    map[[2]string]int
+	live     map[ID]*Lease  // queued, granted, draining
+	past     []*Lease       // ended, in the order of their ends, for Policy.KeepMS
+	pastOf   map[string]int // how many of them each user has
+	queue    []*Lease       // in the order of rank
+	keys     map[[2]string]ID
+	load     map[party]load
+	spent    map[party]spent
+	refusals map[string]*refusals // by user: no part of the fold
+	noRoom   Reason               // of codeNoRoom, which most of a long queue get, so that it is made once
 }
 
 // New returns the book before the first event.
@@ -31,7 +34,7 @@ func New() *Book {
 	policy, _ := Policy{}.normal() // the zero policy is one that can be
 	return &Book{
 		nextID: 1, policy: policy, links: map[[2]string]int{}, live: map[ID]*Lease{},
-		keys: map[[2]string]ID{}, load: map[party]load{}, spent: map[party]spent{},
+		keys: map[[2]string]ID{}, load: map[party]load{}, spent: map[party]spent{}, refusals: map[string]*refusals{}, pastOf: map[string]int{},
 	}
 }
 
@@ -43,7 +46,7 @@ func (b *Book) Boot() string { return b.boot }
 // Policy returns the policy, which is not to be changed.
 func (b *Book) Policy() Policy { return b.policy }
 
-// Lease returns a lease that lives or has ended within Policy.KeepMS.
+// Lease returns a lease that lives, or has ended and is remembered.
 func (b *Book) Lease(id ID) (Lease, bool) {
 	if l, ok := b.live[id]; ok {
 		return *l, true
@@ -126,7 +129,7 @@ func (b *Book) step(e *Event) error {
 			d.unseen = true
 		}
 		return nil
-	case *Refused:
+	case *Refused, *RefusedMore:
 		return nil
 	case *Submitted:
 		return b.submitted(e, body)
@@ -150,13 +153,30 @@ func (b *Book) impossible(e *Event, format string, args ...any) error {
 func (b *Book) forget() {
 	n := 0
 	for n < len(b.past) && b.past[n].EndedMS+b.policy.KeepMS < b.nowMS {
-		l := b.past[n]
-		if b.keys[l.key()] == l.ID {
-			delete(b.keys, l.key())
-		}
+		b.unlearn(b.past[n])
 		n++
 	}
 	b.past = slices.Delete(b.past, 0, n)
+}
+
+// forgetBeyond drops what a user has too much of among what has ended, the first first: one who
+// asks and gives back all day must not fill the memory, nor push out what others have.
+func (b *Book) forgetBeyond(user string) {
+	for b.policy.KeepEach > 0 && b.pastOf[user] > b.policy.KeepEach {
+		i := slices.IndexFunc(b.past, func(l *Lease) bool { return l.User == user })
+		b.unlearn(b.past[i])
+		b.past = slices.Delete(b.past, i, i+1)
+	}
+}
+
+// unlearn takes a lease off what is known of those that have ended.
+func (b *Book) unlearn(l *Lease) {
+	if b.keys[l.key()] == l.ID {
+		delete(b.keys, l.key())
+	}
+	if b.pastOf[l.User]--; b.pastOf[l.User] == 0 {
+		delete(b.pastOf, l.User)
+	}
 }
 
 // newPeriod drops what those have used who hold nothing: projects come and go, and clients name them.
@@ -233,6 +253,9 @@ func (b *Book) setPolicy(e *Event, body *PolicySet) error {
 	}
 	b.policy = p
 	slices.SortFunc(b.queue, b.byRank)
+	for _, user := range slices.Sorted(maps.Keys(b.pastOf)) {
+		b.forgetBeyond(user)
+	}
 	return nil
 }
 
@@ -379,6 +402,8 @@ func (b *Book) closed(e *Event, body *Closed) error {
 	l.State, l.EndedMS = Ended, e.AtMS
 	delete(b.live, l.ID)
 	b.past = append(b.past, l)
+	b.pastOf[l.User]++
+	b.forgetBeyond(l.User)
 	return nil
 }
 

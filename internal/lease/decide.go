@@ -43,7 +43,7 @@ const Agent = "agent"
 
 // Submit queues a request and starts it where it can be. It returns the lease that came of an
 // earlier request of the same user with the same key, if that is still remembered. A request that
-// is refused is a RefusedError, and an event all the same.
+// is refused is a RefusedError, and an event all the same, as long as the user has not too many.
 //
 // A request that does not want to wait and cannot start has ended when Submit returns.
 func (b *Book) Submit(atMS int64, r Request) (ID, []Event, error) {
@@ -76,7 +76,9 @@ func (t *turn) refuse(id ID, r Request, err error) (ID, []Event, error) {
 	for _, s := range []*string{&r.User, &r.Group, &r.Project, &r.Name, &r.Key, &r.Device, &r.Model, &r.Queue} {
 		*s = (*s)[:min(len(*s), maxText)]
 	}
-	t.emit(&Refused{id, r, refused.Code, refused.Why})
+	if t.writes(refused.Code) {
+		t.emit(&Refused{id, r, refused.Code, refused.Why})
+	}
 	if events, fault := t.done(); fault != nil {
 		return 0, events, fault
 	}
@@ -198,7 +200,7 @@ func (b *Book) Freed(atMS int64, id ID) ([]Event, error) {
 }
 
 // Extend moves the end of a lease to ttlMS from now. It refuses more than the lease's parties may
-// ask for, and moves no end to before what it is. A refusal is an event too.
+// ask for, and moves no end to before what it is. A refusal is an event as Submit's is.
 func (b *Book) Extend(atMS int64, id ID, ttlMS int64, actor string) ([]Event, error) {
 	l, err := b.find(id)
 	if err != nil {
@@ -240,9 +242,10 @@ func (b *Book) admitExtension(l *Lease, atMS, ttlMS int64) error {
 	return nil
 }
 
-// Tick ends what has run out of time.
+// Tick ends what has run out of time, and tells the counts of refusals whose minute is over.
 func (b *Book) Tick(atMS int64) ([]Event, error) {
 	t := b.turn(atMS, Agent)
+	t.tellRefusals(false)
 	for _, id := range b.Expired(t.atMS) {
 		cause := Expired
 		if b.live[id].EndsFor == Drained {

@@ -59,6 +59,13 @@ type Refused struct {
 	Why     string  `json:"why"`
 }
 
+// RefusedMore counts what was turned down of a user beyond what has events of its own. It changes
+// nothing.
+type RefusedMore struct {
+	SinceMS int64          `json:"since_ms"` // when the minute began in which they came
+	Counts  map[Code]int64 `json:"counts"`
+}
+
 // SightLost tells that a device can no longer be looked at. Nothing is granted on it until
 // ForeignSeen.
 type SightLost struct {
@@ -102,6 +109,7 @@ func (*SightLost) kind() string   { return "unseen" }
 func (*Started) kind() string     { return "start" }
 func (*Submitted) kind() string   { return "submit" }
 func (*Refused) kind() string     { return "refuse" }
+func (*RefusedMore) kind() string { return "refusals" }
 func (*Placed) kind() string      { return "grant" }
 func (*DeadlineSet) kind() string { return "deadline" }
 func (*DrainBegun) kind() string  { return "drain" }
@@ -133,7 +141,7 @@ func (e *Event) Lease() ID {
 func DecodeBody(kind string, data []byte) (Body, error) {
 	for _, b := range []Body{
 		new(DevicesSet), new(PolicySet), new(Cordoned), new(ForeignSeen), new(SightLost), new(Started), new(Submitted),
-		new(Refused), new(Placed), new(DeadlineSet), new(DrainBegun), new(Closed),
+		new(Refused), new(RefusedMore), new(Placed), new(DeadlineSet), new(DrainBegun), new(Closed),
 	} {
 		if b.kind() == kind {
 			return b, json.Unmarshal(data, b)

@@ -12,6 +12,7 @@ import (
 type Policy struct {
 	AgeMS    int64   `json:"age_ms,omitempty"`    // the waiting that a point of priority is worth; 0: ten minutes
 	KeepMS   int64   `json:"keep_ms,omitempty"`   // how long ended leases, and their keys, are remembered; 0: a day
+	KeepEach int     `json:"keep_each,omitempty"` // of each user at most so many of them, the last that ended; 0: no bound
 	PeriodMS int64   `json:"period_ms,omitempty"` // of the GiB-hours; 0: 30 days. Periods are counted from the Unix epoch
 	Queues   []Queue `json:"queues,omitempty"`
 	Quotas   []Quota `json:"quotas,omitempty"`
@@ -66,8 +67,8 @@ const (
 
 // normal fills in what is left open, and refuses what cannot be.
 func (p Policy) normal() (Policy, error) {
-	if p.AgeMS < 0 || p.KeepMS < 0 || p.PeriodMS < 0 {
-		return p, refusal(CodeInvalid, "a policy has a negative span of time")
+	if p.AgeMS < 0 || p.KeepMS < 0 || p.KeepEach < 0 || p.PeriodMS < 0 {
+		return p, refusal(CodeInvalid, "a policy has a negative span of time, or number of leases")
 	}
 	if p.AgeMS == 0 {
 		p.AgeMS = 10 * minuteMS

@@ -104,6 +104,7 @@ func Restore(s Snapshot) (*Book, error) {
 	for i := range s.Past {
 		b.remember(&s.Past[i])
 		b.past = append(b.past, &s.Past[i])
+		b.pastOf[s.Past[i].User]++
 	}
 	live := slices.Clone(s.Live)
 	slices.SortFunc(live, func(x, y Lease) int { return cmp.Or(cmp.Compare(x.Epoch, y.Epoch), cmp.Compare(x.ID, y.ID)) })

@@ -138,6 +138,7 @@ func (w *world) step(t tester) {
 	default:
 		p := testPolicy
 		p.AgeMS = pick[int64](w, 0, 60_000, 600_000)
+		p.KeepEach = pick(w, 0, 5, 50)
 		events, err = b.SetPolicy(w.atMS, "root", p)
 	}
 	if refused := (*RefusedError)(nil); err != nil && !errors.As(err, &refused) {

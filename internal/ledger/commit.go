@@ -32,7 +32,7 @@ var ErrClosed = errors.New("the ledger is closed")
 var ErrNotStored = errors.New("not stored")
 
 // Do runs a decision and returns its events when they are on disk. The error of a decision that was
-// refused is a lease.RefusedError, and comes when the refusal is on disk. After any other error
+// refused is a lease.RefusedError, and comes when the refusal is on disk, if it is an event. After any other error
 // nothing of the decision is stored.
 //
 // A context that ends while the decision waits for its turn withdraws it; once it is being decided,

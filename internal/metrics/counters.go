@@ -106,6 +106,10 @@ func (c *Counters) Decided(of func(lease.ID) (lease.Lease, bool), events []lease
 			}
 		case *lease.Refused:
 			c.refused.WithLabelValues(string(body.Code)).Inc()
+		case *lease.RefusedMore:
+			for code, n := range body.Counts {
+				c.refused.WithLabelValues(string(code)).Add(float64(n))
+			}
 		case *lease.Closed:
 			c.ended.WithLabelValues(string(body.Cause)).Inc()
 		}

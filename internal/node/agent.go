@@ -80,6 +80,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	defer a.tellRefusals()
 	group.Go(func() error { return a.watch(ctx) })
 	group.Go(func() error { return a.prune(ctx) })
 	group.Go(func() error { return front.serve(ctx) })
@@ -117,6 +118,15 @@ func (a *Agent) Reload(ctx context.Context, next settings.Settings) (later []str
 	}
 	a.settings.Store(&next)
 	return later, nil
+}
+
+// tellRefusals stores the counts of refusals that are in memory alone, when the agent ends.
+func (a *Agent) tellRefusals() {
+	ctx, cancel := context.WithTimeout(context.Background(), decisionTime)
+	defer cancel()
+	if _, err := a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) { return b.TellRefusals(atMS) }); err != nil {
+		a.Log.Error("the last refusals could not be counted", "error", err)
+	}
 }
 
 func (a *Agent) setPolicy(ctx context.Context, p lease.Policy) error {

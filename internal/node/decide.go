@@ -63,6 +63,8 @@ func (a *Agent) log(ctx context.Context, events []lease.Event) {
 			attrs = append(attrs, slog.Int64("epoch", body.Epoch), slog.Any("shares", body.Shares))
 		case *lease.Refused:
 			attrs = append(attrs, slog.String("code", string(body.Code)), slog.String("why", body.Why))
+		case *lease.RefusedMore:
+			attrs = append(attrs, slog.Any("counts", body.Counts))
 		case *lease.DrainBegun:
 			attrs = append(attrs, slog.String("cause", string(body.Cause)))
 		case *lease.Closed:

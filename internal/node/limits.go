@@ -6,7 +6,8 @@ import (
 )
 
 // What one user may ask for at once. A connection costs the agent two goroutines and 8 KiB of
-// buffers, some 25 KiB in all; a change that is made is a row of the ledger for ever.
+// buffers, some 25 KiB in all; a change that is made is some rows of the ledger, for as long as the
+// settings keep them.
 const (
 	connsPerUser     = 1200 // a request that waits holds one: a user may have a thousand jobs in the queue
 	connsSurplus     = 64   // above that, which are told so; those above these are closed unanswered

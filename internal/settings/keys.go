@@ -56,6 +56,7 @@ func (s *Settings) tables() []table {
 		{"scheduler", []key{
 			{"age", spanMS(&s.Policy.AgeMS, time.Second, 365*day)},
 			{"keep", spanMS(&s.Policy.KeepMS, time.Minute, 365*day)},
+			{"keep_each", count(&s.Policy.KeepEach, 10, 100_000)},
 			{"period", spanMS(&s.Policy.PeriodMS, time.Hour, 3650*day)},
 		}},
 		{"history", []key{

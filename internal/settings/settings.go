@@ -92,7 +92,7 @@ func Default() Settings {
 		RestartGrace:  time.Minute,
 		ContextBytes:  768 * units.MiB, // on an H200 with CUDA 13: 518 MiB for a context alone, 742 once PyTorch 2.11 and cuBLAS have loaded what a training step needs
 		Watch:         Watch{Over: Warn, Expired: Stop, Grace: 30 * time.Second},
-		Policy:        lease.Policy{AgeMS: (10 * time.Minute).Milliseconds(), KeepMS: day.Milliseconds(), PeriodMS: (30 * day).Milliseconds()},
+		Policy:        lease.Policy{AgeMS: (10 * time.Minute).Milliseconds(), KeepMS: day.Milliseconds(), KeepEach: 1000, PeriodMS: (30 * day).Milliseconds()},
 		History:       History{DecisionsMS: (90 * day).Milliseconds(), LeasesMS: (730 * day).Milliseconds(), Most: 5_000_000},
 	}
 }
