@@ -117,6 +117,9 @@ var (
 	likeVisible   = regexp.MustCompile(`(?i)^cuda_(vis[ia]+b[il]+e?|visible)_?(devices?|gpus?)$|^cuda_devices?_visible$|^cudavisible_?devices$`)
 )
 
+// likeFraction are variables that are set in the belief that they limit PyTorch.
+var likeFraction = regexp.MustCompile(`^PYTORCH_((CUDA|GPU|HIP)_)?(MAX_)?MEM(ORY)?_(FRACTION|LIMIT)$`)
+
 func misspelt(found *faults, name, value string) {
 	switch {
 	case likeAllocator.MatchString(name):
@@ -128,6 +131,10 @@ func misspelt(found *faults, name, value string) {
 		}
 		found.add("conf/ignored-variable", rules.Warning, confidence, "%s is read by no PyTorch; PYTORCH_CUDA_ALLOC_CONF is", name).
 			do("write PYTORCH_CUDA_ALLOC_CONF")
+	case likeFraction.MatchString(name):
+		found.add("conf/ignored-variable", rules.Warning, rules.Medium, "%s is read by no PyTorch, and limits nothing", name).
+			because("the option per_process_memory_fraction of PYTORCH_CUDA_ALLOC_CONF does, from PyTorch 2.10 on").
+			do("call torch.cuda.set_per_process_memory_fraction in the program, or use the option")
 	case likeVisible.MatchString(name):
 		found.add("conf/ignored-variable", rules.Warning, rules.High, "%s is not read by CUDA; CUDA_VISIBLE_DEVICES is", name).
 			do("write CUDA_VISIBLE_DEVICES")
