@@ -81,9 +81,29 @@ func Examine(f *Facts) Result {
 	for _, group := range groups() {
 		r.Checks = append(r.Checks, group(f)...)
 	}
+	for i := range r.Checks {
+		r.Checks[i].bound()
+	}
 	follow(r.Checks)
 	r.Verdict = verdict(f, r.Checks)
 	return r
+}
+
+// longest bounds a text, in bytes: it may quote a variable, or an error of many lines.
+const longest = 1000
+
+// bound cuts texts that are too long to be read.
+func (c *Check) bound() {
+	cut := func(text string) string {
+		if len(text) <= longest {
+			return text
+		}
+		return strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	c.Seen, c.Means = cut(c.Seen), cut(c.Means)
+	for i := range c.Do {
+		c.Do[i] = cut(c.Do[i])
+	}
 }
 
 // follow takes that PyTorch cannot use CUDA, or be imported, for a consequence where

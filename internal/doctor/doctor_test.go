@@ -226,7 +226,7 @@ func FuzzExamine(f *testing.F) {
 		facts.Python.Answers, facts.Python.Reached = ParseAnswers(said)
 		result := Examine(&facts)
 		for _, c := range result.Checks {
-			if c.ID == "" || c.Seen == "" || c.State > result.Verdict.State {
+			if c.ID == "" || c.Seen == "" || len(c.Seen) > longest+len("…") || c.State > result.Verdict.State {
 				t.Errorf("%+v in a verdict of %v", c, result.Verdict.State)
 			}
 			for _, do := range c.Do {
