@@ -14,8 +14,9 @@ import (
 // meminfo is a board whose GPU shares the processor's memory: a Jetson. Its driver has no
 // NVML that tells of memory.
 type meminfo struct {
-	m    Machine
-	name string
+	m     Machine
+	name  string
+	procs *procs
 }
 
 func openMeminfo(m Machine) (Probe, error) {
@@ -23,11 +24,14 @@ func openMeminfo(m Machine) (Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &meminfo{m, name}, nil
+	return &meminfo{m, name, newProcs(m)}, nil
 }
 
 // sharedNote says what a reading of such a board lacks.
 const sharedNote = "the GPU shares the processor's memory: used is what all programs hold, and nothing tells what each holds of the GPU's"
+
+// nvmapNote says so where a list of processes is there.
+const nvmapNote = "the GPU shares the processor's memory: used is what all programs hold, and processes are listed with what they hold of the GPU's (/" + nvmapClients + ")"
 
 // ErrNoBoard tells that meminfo is no probe for a machine, as it is for few.
 var ErrNoBoard = errors.New("this is no board whose GPU shares the processor's memory")
@@ -63,6 +67,10 @@ func (p *meminfo) Read(context.Context) (Reading, error) {
 			Memory: memory,
 		}},
 		Notes: []string{sharedNote},
+	}
+	if all, told := nvmapProcesses(p.m.Root, r.Devices[0].UUID); told {
+		r.Processes, r.Notes = all, []string{nvmapNote}
+		p.procs.describe(&r)
 	}
 	r.tidy()
 	return r, nil
