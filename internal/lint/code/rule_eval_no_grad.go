@@ -133,9 +133,32 @@ func (p *pass) reportEval(run *pyscope.Call, because, model syntax.Node) {
 	if l := p.Loop(run.Node); l != nil && !l.Small() {
 		m.Severity = rules.Warning
 		m.Evidence = append(m.Evidence, fmt.Sprintf("line %d: for each round of the loop", p.Line(l.Node)))
+		m.Fix = p.withoutGrad(p.Function(run.Node))
 	}
 	p.report(run.Node, m)
 }
+
+// withoutGrad returns the repair that decorates a function with no_grad, where it is sure to
+// keep what the function gives: it is there to evaluate, touches no gradients, and returns
+// numbers or nothing.
+func (p *pass) withoutGrad(f *pyscope.Function) *rules.Fix {
+	if f == nil || !f.Node.Is("function_definition") || len(f.Decorators) > 0 || len(f.Yields) > 0 || !evaluates.MatchString(f.Name) || needsGrad.MatchString(f.Node.Text()) || !importsTorch.Match(p.Tree.Source.Text) {
+		return nil
+	}
+	for _, r := range f.Returns {
+		if !p.Value(r).Only(pyscope.Plain) {
+			return nil
+		}
+	}
+	text := p.Tree.Source.Text
+	line := strings.LastIndexByte(string(text[:f.Node.Start()]), '\n') + 1
+	return &rules.Fix{
+		What:  "decorate " + f.Name + " with @torch.no_grad()",
+		Edits: []rules.Edit{{Start: f.Node.Start(), End: f.Node.Start(), Text: "@torch.no_grad()\n" + string(text[line:f.Node.Start()])}},
+	}
+}
+
+var importsTorch = regexp.MustCompile(`(?m)^import torch\s*$`)
 
 // evalByName judges a function that is named for an evaluation, or that only evaluations call: it is
 // probable where all that call it in the module have switched the model before.

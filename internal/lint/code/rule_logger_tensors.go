@@ -56,6 +56,12 @@ func (p *pass) meterGiven(c *pyscope.Call, arg, store syntax.Node, sure rules.Co
 		Evidence: []string{why},
 		Remedy:   fmt.Sprintf("give it %s.detach(), or %[1]s.item() where a wait for the GPU does no harm", short(arg)),
 	}
+	if arg.Is("identifier", "attribute") {
+		m.Fix = &rules.Fix{
+			What:  fmt.Sprintf("give it %s.detach(): the same value, without the graph", short(arg)),
+			Edits: []rules.Edit{{Start: arg.End(), End: arg.End(), Text: ".detach()"}},
+		}
+	}
 	if store.Ok() {
 		m.Related = append(m.Related, related(store, "it is added to what is there as it is"))
 	}

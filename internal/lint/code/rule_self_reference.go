@@ -75,6 +75,7 @@ type selfStore struct {
 // hooks of their parts.
 func (p *pass) selfStores(class *pyscope.Class) []selfStore {
 	var found []selfStore
+	seen := map[string]bool{} // attributes: one mistake for all branches that set one
 	for _, f := range class.Methods {
 		self := selfName(f)
 		if self == "" {
@@ -82,9 +83,10 @@ func (p *pass) selfStores(class *pyscope.Class) []selfStore {
 		}
 		for d := range f.Body().Descendants() {
 			switch {
-			case d.Is("assignment") && attributeOf(d.Field("left"), self):
+			case d.Is("assignment") && attributeOf(d.Field("left"), self) && !seen[d.Field("left").Text()]:
 				if what := p.overSelf(d.Field("right"), class, self); what != "" {
 					found = append(found, selfStore{d, what})
+					seen[d.Field("left").Text()] = true
 				}
 			case d.Is("call"):
 				if what := p.callOverSelf(p.Call(d), class, self); what != "" {
