@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ullage-dev/ullage/internal/report"
 	"github.com/ullage-dev/ullage/internal/term"
 	"github.com/ullage-dev/ullage/internal/triage"
 )
@@ -40,7 +41,9 @@ func (a *App) askQuestions(answers triage.Answers, known map[string]triage.Known
 			iv.say("")
 			return nil
 		}
-		iv.put(next)
+		if err := report.TriagePrompt(a.Stderr, iv.look, next); err != nil {
+			return err
+		}
 		done, err := iv.answer(next)
 		if done || err != nil {
 			iv.say("")
@@ -63,18 +66,6 @@ func (iv *interview) say(format string, args ...any) {
 	fmt.Fprintf(iv.app.Stderr, format+"\n", args...)
 }
 
-// put prints a question with its answers.
-func (iv *interview) put(q *triage.Question) {
-	iv.say("\n%s", iv.look.Paint(term.Bold, q.Text))
-	width := 0
-	for _, o := range q.Options {
-		width = max(width, len(o.Value))
-	}
-	for i, o := range q.Options {
-		iv.say("  %2d  %-*s  %s", i+1, width, o.Value, o.Text)
-	}
-}
-
 // answer reads until there is an answer, or the wish to go back or to end.
 func (iv *interview) answer(q *triage.Question) (done bool, err error) {
 	for {
@@ -94,7 +85,9 @@ func (iv *interview) answer(q *triage.Question) (done bool, err error) {
 			iv.back()
 			return false, nil
 		case "?":
-			iv.say("%s", q.Help)
+			if err := report.TriageHelp(iv.app.Stderr, iv.look, q); err != nil {
+				return true, err
+			}
 			continue
 		}
 		if o, ok := pick(q, word); ok {

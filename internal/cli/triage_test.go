@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -52,6 +53,43 @@ func TestInterview(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNobodyToAsk: where standard input is no terminal nothing is read from it, whatever the
+// other streams are.
+func TestNobodyToAsk(t *testing.T) {
+	var o outside
+	app := o.app()
+	app.Stdin = readerFunc(func([]byte) (int, error) {
+		t.Error("standard input was read")
+		return 0, io.EOF
+	})
+	app.Probe = func(stream any) term.Terminal {
+		_, in := stream.(readerFunc)
+		return term.Terminal{IsTerminal: !in, Width: 80}
+	}
+	if code := Run(t.Context(), app, []string{"triage", "--elsewhere", "--answer", "symptom=grows"}); code != exitDone {
+		t.Errorf("exit code %d: %s", code, o.stderr.String())
+	}
+	if !strings.Contains(o.stdout.String(), "--answer what=allocated") {
+		t.Errorf("it is not told what is missing: %s", o.stdout.String())
+	}
+}
+
+// FuzzInterview: whatever is typed, an interview ends, and ends well.
+func FuzzInterview(f *testing.F) {
+	for _, typed := range []string{"", "4\n1\n1\n", "oom\nb\n?\nq\n", "b\nb\nb\n", "\x00\xff\n\n\n10\n10\n", "grows\r\nwhat\r\n"} {
+		f.Add(typed)
+	}
+	f.Fuzz(func(t *testing.T, typed string) {
+		o := outside{stdin: typed, terminal: term.Terminal{IsTerminal: true, Width: 80}}
+		if code := o.run(t, "triage", "--elsewhere"); code != exitDone {
+			t.Errorf("exit code %d: %s", code, o.stderr.String())
+		}
+		if strings.ContainsRune(o.stderr.String(), '\x1b') {
+			t.Errorf("an escape reached the terminal: %q", o.stderr.String())
+		}
+	})
 }
 
 // TestInterviewStops: an interrupt ends the wait for an answer.

@@ -270,6 +270,30 @@ func (p *page) triageOptions(q *triage.Question) {
 	}
 }
 
+// TriagePrompt prints a question as it is put in a terminal, with its answers numbered.
+func TriagePrompt(w io.Writer, l term.Look, q *triage.Question) error {
+	p := newPage(l, false)
+	p.line("")
+	p.strong(term.Bold, q.Text)
+	width := 0
+	for _, o := range q.Options {
+		width = max(width, len(o.Value))
+	}
+	for i, o := range q.Options {
+		p.hanging(fmt.Sprintf("  %2d  %-*s  ", i+1, width, o.Value), o.Text)
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// TriageHelp prints why a question is asked, and how to find out.
+func TriageHelp(w io.Writer, l term.Look, q *triage.Question) error {
+	p := newPage(l, false)
+	p.text(0, q.Help)
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
 // TriageList prints the whole tree of questions.
 func TriageList(w io.Writer, l term.Look, all []*triage.Question) error {
 	p := newPage(l, false)
