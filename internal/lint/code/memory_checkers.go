@@ -20,6 +20,7 @@ func memoryCheckers() []checker {
 		{ids: []string{"frag/empty-cache-loop"}, check: checkEmptyCache, words: []string{"empty_cache"}, long: true},
 		{ids: []string{"frag/graph-pools"}, check: checkGraphPools, words: []string{"cuda"}, long: true},
 		{ids: []string{"frag/record-stream"}, check: checkRecordStream, words: []string{"record_stream"}},
+		{ids: []string{"frag/stream-per-call"}, check: checkStreamPerCall, words: []string{"Stream("}, long: true},
 		{ids: []string{"frag/variable-shapes"}, check: checkVariableShapes, words: torchWords},
 		{ids: []string{"host/pinned-rounding"}, check: checkPinnedRounding, words: []string{"pin_memory"}, long: true},
 		{ids: []string{"peak/autocast-cache"}, check: checkAutocastCache, words: []string{"autocast"}, long: true},
