@@ -65,6 +65,7 @@ var checks = map[string]Check{
 	"frag/pinned-segment":   recorded("what keeps large segments"),
 	"frag/record-stream":    code(`s = torch.cuda.memory_stats()`, `print(s["active_bytes.all.current"] - s["allocated_bytes.all.current"])`),
 	"frag/segment-churn":    code(`s = torch.cuda.memory_stats()`, `print(s["num_alloc_retries"], s["num_device_alloc"], s["num_device_free"])`),
+	"frag/stream-per-call":  code(`print(len({s["stream"] for s in torch.cuda.memory_snapshot()}))  # in two steps`),
 	"frag/stranded-pool":    recorded("the pools"),
 	"frag/stranded-stream":  recorded("the streams"),
 	"frag/variable-shapes":  code(`print({k: v.shape for k, v in batch.items()})  # in each step`, `print(torch.cuda.memory_reserved() - torch.cuda.memory_allocated())`),

@@ -123,7 +123,7 @@ var treeBegin = []Question{
 		Options: []Option{
 			end("shapes", "the shapes change from step to step", likely("frag/variable-shapes"), maybe("frag/pinned-segment"), maybe("conf/expandable-off")),
 			end("graphs", "it uses CUDA graphs, torch.compile with reduce-overhead, or memory pools", likely("frag/graph-pools"), maybe("frag/stranded-pool")),
-			end("streams", "it uses streams of its own, or FSDP", likely("frag/record-stream"), maybe("frag/stranded-stream"), maybe("oom/pending-free")),
+			end("streams", "it uses streams of its own, or FSDP", likely("frag/record-stream"), likely("frag/stream-per-call"), maybe("frag/stranded-stream"), maybe("oom/pending-free")),
 			end("expandable", "expandable_segments is set, and it fails all the same", likely("conf/expandable-off"), likely("conf/ignored-variable"), maybe("conf/max-split-expandable")),
 			end("split", "max_split_size_mb is set", likely("conf/max-split-expandable"), likely("frag/variable-shapes"), maybe("conf/max-split-waste")),
 			end("nothing", "nothing of these", likely("frag/variable-shapes"), maybe("frag/pinned-segment"), maybe("oom/fragmentation")),
