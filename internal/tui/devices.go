@@ -217,6 +217,9 @@ func (m *model) deviceDetail(d *gpu.Device, room int) []string {
 		facts = append(facts, [2]string{"memory", memoryText(*d.Memory) + m.history.growthText(deviceKey(d.UUID))}, [2]string{"of it used by", m.fillText(m.now.fillOf(m.all, d, nil))})
 	}
 	facts = append(facts, m.leasedFacts(d)...)
+	if links := linksText(&m.now.Reading, d); links != "" {
+		facts = append(facts, [2]string{"links", links})
+	}
 	facts = append(facts,
 		[2]string{"ECC", eccText(d.ECC)},
 		[2]string{"persistence", orUnknown(d.Persistence)},
