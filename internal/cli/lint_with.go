@@ -33,6 +33,7 @@ type witness struct {
 type grown struct {
 	origin.Growth
 	recording string
+	more      int       // recordings that have the same
 	end       time.Time // of the recording; zero where it has no times
 	explained bool      // a mistake is known that it comes from
 	changed   string    // a file of its stack that is not as it was
@@ -75,10 +76,33 @@ func (w *witness) read(e *explainer, f snapshot.File, in *snapshot.Input, ahead 
 	devices, err := e.analyze(rec, ahead, beside)
 	for _, x := range devices {
 		for _, g := range origin.GrowthsOf(x) {
-			w.grown = append(w.grown, grown{Growth: g, recording: base(f.Path) + ", " + report.DeviceName(x.TL.Dev), end: lastEvent(x)})
+			w.add(grown{Growth: g, recording: base(f.Path) + ", " + report.DeviceName(x.TL.Dev), end: lastEvent(x)})
 		}
 	}
 	return err
+}
+
+// add notes a growth. Ranks of a job grow at the same lines: of those the gravest stands for
+// all, and of equals the first.
+func (w *witness) add(g grown) {
+	i := slices.IndexFunc(w.grown, func(o grown) bool { return o.Frames[0] == g.Frames[0] && o.Finding.Rule == g.Finding.Rule })
+	if i < 0 {
+		w.grown = append(w.grown, g)
+		return
+	}
+	old := &w.grown[i]
+	g.more, old.more = old.more+1, old.more+1
+	if g.Finding.Severity > old.Finding.Severity || g.Finding.Severity == old.Finding.Severity && g.LiveBytes > old.LiveBytes {
+		*old = g
+	}
+}
+
+// from names the recordings of a growth.
+func (g *grown) from() string {
+	if g.more > 0 {
+		return fmt.Sprintf("%s and %d more", g.recording, g.more)
+	}
+	return g.recording
 }
 
 // Files finds the files that frames name.
@@ -173,7 +197,7 @@ func (g *grown) raise(w *witness, f *origin.File, names []string) []rules.Mistak
 	if info, err := w.app.Files.Stat(f.Path); err == nil {
 		doubt = doubtOf(info.ModTime(), g.end)
 	}
-	raised, any := g.Raise(f, names, g.recording, doubt)
+	raised, any := g.Raise(f, names, g.from(), doubt)
 	g.explained = g.explained || any
 	return raised
 }
@@ -209,7 +233,7 @@ func (w *witness) unexplained(all bool) []lint.Grew {
 		if out.File == "" {
 			out.Line, out.Function = g.Frames[0].Line, g.Frames[0].Name
 		}
-		out.What, out.Recording = g.Finding.Title, g.recording
+		out.What, out.Recording = g.Finding.Title, g.from()
 		if g.changed != "" {
 			out.What += "; " + g.changed
 		}

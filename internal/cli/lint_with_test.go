@@ -109,6 +109,17 @@ func TestLintWithUnexplained(t *testing.T) {
 	}
 }
 
+// TestLintWithRanks: what grows alike in several recordings is told once.
+func TestLintWithRanks(t *testing.T) {
+	folder := copySource(t, unchanged, long)
+	with := lintWith(t, folder, "leak_running_total", "leak_running_total", "leak_running_total")
+	f := at(t, with, "leak/loss-with-graph", 174)
+	told := slices.DeleteFunc(slices.Clone(f.Evidence), func(e string) bool { return !strings.Contains(e, "stay behind here") })
+	if len(told) != 1 || !strings.HasPrefix(told[0], "leak_running_total.pickle.xz, GPU 0 and 2 more: ") {
+		t.Errorf("%q", told)
+	}
+}
+
 // TestLintWithText: what is printed of a place that no rule explains; and what is no
 // recording is refused.
 func TestLintWithText(t *testing.T) {
