@@ -92,6 +92,8 @@ func TestRead(t *testing.T) {
 		{"nothing", nil, Answers{}},
 		{"an error, and growth before it", []Sight{growing, log("oom/true-shortage", "")}, Answers{Root: "oom", "error": "torch", "message": "full", "when": "later", "what": "allocated"}},
 		{"growth that may be none", []Sight{{Rule: "leak/growing-site", Severity: rules.Info, Confidence: rules.Low}}, Answers{}},
+		{"growth that does little harm", []Sight{{Rule: "leak/growing-site", Severity: rules.Info, Confidence: rules.High}}, Answers{"when": "later", "what": "allocated"}},
+		{"what makes the peak", []Sight{{Rule: "peak/logits-fp32", Severity: rules.Info, Confidence: rules.Medium}}, Answers{"first": "vocabulary"}},
 		{"growth alone", []Sight{growing}, Answers{Root: "grows", "when": "later", "what": "allocated"}},
 		{"a library", []Sight{log("oom/hidden", "NCCL found no memory for its buffers")}, Answers{Root: "oom", "error": "library", "library": "nccl"}},
 		{"a library that is not known", []Sight{log("oom/hidden", "cuSPARSE found no memory")}, Answers{Root: "oom", "error": "library"}},

@@ -82,7 +82,7 @@ func Read(sights []Sight) []Known {
 	sorted := slices.Clone(sights)
 	slices.SortStableFunc(sorted, func(a, b Sight) int { return int(b.Severity) - int(a.Severity) })
 	for _, s := range sorted {
-		if s.Here || !s.weighty() {
+		if s.Here || s.Confidence < rules.Medium {
 			continue
 		}
 		all = addKnown(all, s, told[s.Rule])
@@ -101,6 +101,9 @@ func addKnown(all []Known, s Sight, tells Answers) []Known {
 	for i := range tree {
 		key := tree[i].Key
 		value, ok := tells[key]
+		if key == Root && s.Severity < rules.Warning {
+			continue // what is worth a remark only is not what people come with
+		}
 		if ok && !slices.ContainsFunc(all, func(k Known) bool { return k.Key == key }) {
 			all = append(all, Known{key, value, s.Source, s.Rule})
 		}
