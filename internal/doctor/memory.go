@@ -29,13 +29,15 @@ func (f *Facts) leftovers() []Check {
 			checks = append(checks, c)
 		}
 	}
-	if len(checks) == 0 {
-		if n := len(f.Probe.Reading.Processes); n > 0 {
-			return []Check{ok(leftoverID, "%s, none of them left over", holders(n))}
-		}
+	switch n := len(f.Probe.Reading.Processes); {
+	case len(checks) > 0:
+		return checks
+	case n == 0:
 		return []Check{ok(leftoverID, "no process holds memory of the GPU")}
+	case !f.AllSeen:
+		return []Check{unknown(leftoverID, "%s; whether somebody is behind it cannot be told from within a container", holders(n))}
 	}
-	return checks
+	return []Check{ok(leftoverID, "%s, each with somebody behind it", holders(len(f.Probe.Reading.Processes)))}
 }
 
 func holders(n int) string {
