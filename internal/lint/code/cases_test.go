@@ -148,19 +148,7 @@ func check(t *testing.T, src *syntax.Source) []rules.Mistake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Check(pyscope.New(tree), Options{Test: strings.HasPrefix(path.Base(src.Name), "test_"), Conf: conf})
-}
-
-// conf judges a settings string as the linter does.
-func conf(text string) []rules.Mistake {
-	var found []rules.Mistake
-	for _, f := range places.Conf(text) {
-		found = append(found, rules.Mistake{
-			Rule: f.Rule, Severity: f.Severity, Confidence: f.Confidence, Start: f.Start, End: f.End,
-			Message: f.Message, Evidence: f.Evidence, Remedy: f.Remedy,
-		})
-	}
-	return found
+	return Check(pyscope.New(tree), Options{Test: strings.HasPrefix(path.Base(src.Name), "test_"), Conf: places.ConfMistakes})
 }
 
 // checkMistake looks at what a row does not show.

@@ -16,6 +16,7 @@ type facts struct {
 	spread   *spread
 	sizes    *[]randomSize
 	main     *syntax.Node
+	callsIn  *map[*pyscope.Loop][]*pyscope.Call
 }
 
 // memo returns what is kept, or finds and keeps it.

@@ -41,8 +41,8 @@ func handlesError(n syntax.Node) bool {
 
 // makesModel reports whether a loop goes over models or settings: it loads one, and drops it.
 func (p *pass) makesModel(l *pyscope.Loop) bool {
-	for _, c := range p.Calls {
-		if p.loopStatement(c.Node) == l && (c.Method == "from_pretrained" || strings.HasSuffix(c.Name, ".from_pretrained")) {
+	for _, c := range p.callsIn(l) {
+		if c.Method == "from_pretrained" || strings.HasSuffix(c.Name, ".from_pretrained") {
 			return true
 		}
 	}

@@ -17,6 +17,8 @@ var (
 	// all tokens, or the shift by one.
 	overVocabulary = regexp.MustCompile(`(view|reshape)\(\s*-1\s*,\s*[\w.\[\]"']*vocab`)
 	shifted        = regexp.MustCompile(`log(it|p|_?prob)s?\[\s*(\.\.\.|:)\s*,\s*:\s*-1\b`)
+	// pieces matches what yields parts of a tensor, one at a time.
+	pieces = regexp.MustCompile(`chunk|split|range\(`)
 	// partly matches logits of which only the last token or the labelled ones are taken.
 	partly = regexp.MustCompile(`\[[^\]]*:\s*,\s*-1\b`)
 )
@@ -92,7 +94,7 @@ func (p *pass) castsLogits(c *pyscope.Call) bool {
 // chunked reports whether a node runs over pieces, one at a time.
 func (p *pass) chunked(n syntax.Node) bool {
 	l := p.loopStatement(n)
-	return l != nil && regexp.MustCompile(`chunk|split|range\(`).MatchString(l.Over().Text())
+	return l != nil && pieces.MatchString(l.Over().Text())
 }
 
 // languageLoss tells why a function computes the loss of a language model over its vocabulary.

@@ -33,6 +33,19 @@ func yieldsBatches(l *pyscope.Loop) bool {
 	return !l.Small() && (loaders.MatchString(l.Over().Text()) || batches.MatchString(l.Node.Field("left").Text()))
 }
 
+// callsIn returns the calls that each iteration of a loop makes by itself, not in loops within it.
+func (p *pass) callsIn(l *pyscope.Loop) []*pyscope.Call {
+	return memo(&p.facts.callsIn, func() map[*pyscope.Loop][]*pyscope.Call {
+		all := map[*pyscope.Loop][]*pyscope.Call{}
+		for _, c := range p.Calls {
+			if around := p.loopStatement(c.Node); around != nil {
+				all[around] = append(all[around], c)
+			}
+		}
+		return all
+	})[l]
+}
+
 // step is why a loop is hot.
 type step struct {
 	trains    bool        // makes gradients
@@ -49,10 +62,7 @@ func (p *pass) stepOf(l *pyscope.Loop) step {
 	if l == nil {
 		return s
 	}
-	for _, c := range p.Calls {
-		if p.loopStatement(c.Node) != l {
-			continue
-		}
+	for _, c := range p.callsIn(l) {
 		switch {
 		case p.isUpdate(c) || c.Target != nil && c.Class == nil && p.updatesOnce(c.Target):
 			if !s.trains {
