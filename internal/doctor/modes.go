@@ -79,7 +79,31 @@ func instancesText(d *gpu.Device) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s with %s", name, memoryText(in.Memory)))
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if none := outsideInstances(d); none >= units.GiB {
+		text += fmt.Sprintf("; %s of %s are in none", units.FormatBytes(none), memoryText(d.Memory))
+	}
+	return text
+}
+
+// outsideInstances is the memory that no instance has: because none was made of it, or because
+// the sizes on offer do not add up to the whole. 0 where it is not told.
+func outsideInstances(d *gpu.Device) int64 {
+	if d.Memory == nil {
+		return 0
+	}
+	rest := d.Memory.TotalBytes
+	seen := map[int]bool{} // several instances may share the memory of one GPU instance
+	for _, in := range d.Instances {
+		switch {
+		case in.Memory == nil:
+			return 0
+		case !seen[in.GPUInstance]:
+			rest -= in.Memory.TotalBytes
+		}
+		seen[in.GPUInstance] = true
+	}
+	return rest
 }
 
 // migAdvice tells how to choose an instance where nothing chooses one yet.
