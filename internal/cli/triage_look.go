@@ -23,7 +23,7 @@ func (a *App) look(ctx context.Context, f *triageFlags, args []string) ([]triage
 	if err != nil {
 		return nil, err
 	}
-	sights, err := a.lookAtRuns(ctx, explain)
+	sights, err := a.lookAtRuns(ctx, explain, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +46,10 @@ func (a *App) look(ctx context.Context, f *triageFlags, args []string) ([]triage
 	return sights, nil
 }
 
-// sortArgs tells what is to be explained from what is to be linted. A folder may be both.
+// sortArgs tells what is to be explained from what is to be linted. A folder is both where it
+// has recordings and no file to explain is named.
 func (a *App) sortArgs(args []string) (explain, sources []string, err error) {
+	var folders []string
 	for _, arg := range args {
 		if arg == "-" {
 			explain = append(explain, arg)
@@ -60,13 +62,16 @@ func (a *App) sortArgs(args []string) (explain, sources []string, err error) {
 		case info.IsDir():
 			sources = append(sources, arg)
 			if a.hasRecordings(arg) {
-				explain = append(explain, arg)
+				folders = append(folders, arg)
 			}
 		case isSource(arg):
 			sources = append(sources, arg)
 		default:
 			explain = append(explain, arg)
 		}
+	}
+	if len(explain) == 0 {
+		explain = folders
 	}
 	return explain, sources, nil
 }
@@ -87,8 +92,9 @@ func (a *App) hasRecordings(dir string) bool {
 	return err == nil && len(found.Files) > 0
 }
 
-// lookAtRuns explains recordings, logs and messages.
-func (a *App) lookAtRuns(ctx context.Context, args []string) (sights []triage.Sight, err error) {
+// lookAtRuns explains recordings, logs and messages. The sources that a recording names are
+// looked for below the first folder that was named, too.
+func (a *App) lookAtRuns(ctx context.Context, args, sources []string) (sights []triage.Sight, err error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
@@ -96,6 +102,8 @@ func (a *App) lookAtRuns(ctx context.Context, args []string) (sights []triage.Si
 	if err != nil {
 		return nil, err
 	}
+	e.sources = newSources(a, a.firstFolder(sources))
+	defer e.sources.close()
 	in, err := a.resolve(args)
 	if err != nil {
 		return nil, err
@@ -117,11 +125,27 @@ func (a *App) lookAtRuns(ctx context.Context, args []string) (sights []triage.Si
 	return append(sights, sightsOf("ranks", analyze.CompareRanks(rows).Findings)...), nil
 }
 
+// firstFolder is the first of some paths that is a folder; empty where none is.
+func (a *App) firstFolder(paths []string) string {
+	for _, path := range paths {
+		if info, err := a.Files.Stat(path); err == nil && info.IsDir() {
+			return path
+		}
+	}
+	return ""
+}
+
 func sightsOf(source string, findings []rules.Finding) (sights []triage.Sight) {
 	for _, f := range findings {
 		sights = append(sights, triage.Sight{
 			Rule: f.Rule, Severity: f.Severity, Confidence: f.Confidence, Source: source, Text: f.Title, Causes: f.Causes,
 		})
+		for _, n := range f.Named { // the mistake behind it, where the source could be read
+			sights = append(sights, triage.Sight{
+				Rule: n.Rule, Severity: f.Severity, Confidence: n.Confidence,
+				Source: fmt.Sprintf("%s:%d", n.File, n.Line), Text: n.Message, Code: true, Tied: true,
+			})
+		}
 	}
 	return sights
 }

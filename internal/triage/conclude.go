@@ -24,7 +24,8 @@ type Cause struct {
 	Seen       bool     // not only answered for
 	Check      Check
 
-	score float64
+	score float64 // by answers, and by symptoms that it fits
+	seen  float64 // by the most telling sight of it: ten places with the same mistake are one cause
 	place int
 }
 
@@ -35,9 +36,13 @@ const maxCauses = 5
 // only fits a symptom that was seen tells equal causes apart, and no more. An answer's part
 // of a share keeps its order, however many ways are left.
 const (
+	weightTied = 5.0
 	weightSeen = 3.0
 	weightFits = 0.5
 )
+
+// maxBecause is how many reasons are told of for a cause.
+const maxBecause = 4
 
 // Conclude weighs the causes that are left after the answers, with what was seen.
 func Conclude(a Answers, sights []Sight) Outcome {
@@ -126,12 +131,8 @@ func (w *weighing) sight(s *Sight) {
 		return
 	}
 	if r.Kind == rules.Cause || known && w.ended {
-		weight := weightSeen
-		if r.Kind == rules.Symptom { // what brings it about is to come first
-			weight = weightFits
-		}
 		c := w.cause(s.Rule)
-		c.score += weight * float64(s.Confidence+1) / float64(rules.High+1)
+		c.seen = max(c.seen, weightOf(s, r)*float64(s.Confidence+1)/float64(rules.High+1))
 		c.Confidence = w.confidence(known, c.Confidence, s)
 		c.Seen = true
 		c.Because = append(c.Because, seenText(s))
@@ -142,6 +143,16 @@ func (w *weighing) sight(s *Sight) {
 			c.Because = append(c.Because, fmt.Sprintf("fits %s in %s", s.Rule, s.Source))
 		}
 	}
+}
+
+func weightOf(s *Sight, r *rules.Rule) float64 {
+	switch {
+	case r.Kind == rules.Symptom: // what brings it about is to come first
+		return weightFits
+	case s.Tied:
+		return weightTied
+	}
+	return weightSeen
 }
 
 // confidence is that of a cause that was seen: high where the answers end there, too, and
@@ -170,10 +181,12 @@ func seenText(s *Sight) string {
 func (w *weighing) sorted() []Cause {
 	var all []Cause
 	for _, c := range w.causes {
+		c.Because = slices.Compact(c.Because)
+		c.Because = c.Because[:min(len(c.Because), maxBecause)]
 		all = append(all, *c)
 	}
 	slices.SortFunc(all, func(a, b Cause) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.place, b.place), cmp.Compare(a.Rule.ID, b.Rule.ID))
+		return cmp.Or(cmp.Compare(b.score+b.seen, a.score+a.seen), cmp.Compare(a.place, b.place), cmp.Compare(a.Rule.ID, b.Rule.ID))
 	})
 	return all[:min(len(all), maxCauses)]
 }

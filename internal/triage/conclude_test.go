@@ -34,6 +34,8 @@ func TestSightsOutweighAnswers(t *testing.T) {
 		{"seen, and the answers are not at their end", Answers{Root: "killed"}, []Sight{list}, []string{"leak/list-with-graph", "oom/host-killed", "host/pinned-rounding", "conf/small-shm", "rec/unbounded"}, rules.Medium},
 		{"seen, and the answers lead elsewhere", Answers{Root: "killed", "host": "pinned"}, []Sight{list}, []string{"leak/list-with-graph", "host/pinned-rounding", "oom/host-killed"}, rules.Medium},
 		{"barely seen, and the answers lead elsewhere", Answers{Root: "killed", "host": "pinned"}, []Sight{{Rule: "leak/list-with-graph", Confidence: rules.Low, Source: "a.py:1"}}, []string{"host/pinned-rounding", "oom/host-killed", "leak/list-with-graph"}, rules.Medium},
+		{"many places are no more than one", answers, []Sight{{Rule: "leak/retain-graph", Confidence: rules.Medium, Severity: rules.Warning, Source: "a.py:1", Code: true}, {Rule: "leak/retain-graph", Confidence: rules.Medium, Severity: rules.Warning, Source: "a.py:2", Code: true}, list}, []string{"leak/list-with-graph", "leak/loss-with-graph", "leak/retain-graph"}, rules.High},
+		{"where a recording shows the harm", nil, []Sight{list, {Rule: "leak/retain-graph", Confidence: rules.Medium, Severity: rules.Warning, Source: "a.py:1", Code: true, Tied: true}}, []string{"leak/retain-graph", "leak/list-with-graph"}, rules.Medium},
 		{"a symptom speaks for the causes that fit it", Answers{Root: "slow", "slow": "shapes"}, []Sight{{Rule: "peak/workspace", Confidence: rules.High, Source: "a.pickle", Causes: []string{"peak/cudnn-benchmark"}}}, []string{"peak/cudnn-benchmark", "leak/compile-cache", "frag/variable-shapes"}, rules.Medium},
 	} {
 		t.Run(c.name, func(t *testing.T) {

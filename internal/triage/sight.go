@@ -17,6 +17,7 @@ type Sight struct {
 	Text       string   // what, in a line
 	Causes     []string // of a symptom: the causes that it fits here, likeliest first
 	Code       bool     // seen in the program's source
+	Tied       bool     // in the source, where a recording shows that it does harm
 	Here       bool     // seen on this machine, where it may be another program's: it answers nothing
 }
 
