@@ -71,13 +71,16 @@ func (c *Class) attr(name string) *Place {
 	return p
 }
 
+// maxLineage bounds how many bases of a class are looked at.
+const maxLineage = 64
+
 // Lineage returns the class and all its bases in the module, nearest first.
 func (c *Class) Lineage() []*Class {
 	if c.lineage != nil {
 		return c.lineage
 	}
 	all := []*Class{c}
-	for i := 0; i < len(all); i++ {
+	for i := 0; i < len(all) && len(all) < maxLineage; i++ {
 		for _, p := range all[i].Parents {
 			if !slices.Contains(all, p) {
 				all = append(all, p)

@@ -60,7 +60,7 @@ func TestCorpus(t *testing.T) {
 	var bytes, files int
 	var parsing, scoping, asking time.Duration
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".py" || files > 400 && os.Getenv("PYSCOPE_CORPUS") == "" {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".py" || files > 160 && os.Getenv("PYSCOPE_CORPUS") == "" {
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -96,7 +96,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files < 300 {
+	if files < 150 {
 		t.Errorf("only %d files in %s", files, root)
 	}
 	mb := float64(bytes) / 1e6

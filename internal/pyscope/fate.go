@@ -9,26 +9,25 @@ import (
 
 // Fate is what becomes of a place's value, as a tensor: what ends in a number is not followed.
 type Fate struct {
-	Backward syntax.Node // where backward() runs on it, or on something made of it; none where the module shows none
-	Leaves   syntax.Node // where it leaves the module's sight: returned to unknown callers, given to an unknown function
+	Backward []syntax.Node // where backward() runs on it, or on something made of it
+	Leaves   syntax.Node   // where it leaves the module's sight: returned to unknown callers, given to an unknown function
 }
 
 // Fate follows the value of a place through assignments, loops, containers and the module's own functions.
 func (m *Module) Fate(p *Place) Fate {
+	if known, ok := m.fates[p]; ok {
+		return known
+	}
 	f := fates{m: m, seen: map[*Place]bool{}, climbed: map[int]bool{}}
 	f.place(p)
+	m.fates[p] = f.Fate
 	return f.Fate
 }
 
-// FateOf follows the value of an expression where it stands: that of f(x) in y = f(x).
-func (m *Module) FateOf(n syntax.Node) Fate {
-	f := fates{m: m, seen: map[*Place]bool{}, climbed: map[int]bool{}}
-	f.climb(n)
-	return f.Fate
-}
-
-// maxFates bounds how many places and expressions are followed.
-const maxFates = 2000
+const (
+	maxFates    = 500 // places and expressions that are followed
+	maxBackward = 16  // calls of backward that are told
+)
 
 type fates struct {
 	Fate
@@ -38,24 +37,23 @@ type fates struct {
 }
 
 func (f *fates) place(p *Place) {
-	if p == nil || f.seen[p] || len(f.seen) > maxFates || f.Backward.Ok() {
+	if p == nil || f.seen[p] || len(f.seen) > maxFates {
 		return
 	}
 	f.seen[p] = true
-	if at := f.m.backwarded[p]; len(at) > 0 {
-		f.Backward = at[0]
-		return
+	if at := f.m.backwarded[p]; len(f.Backward) < maxBackward {
+		f.Backward = append(f.Backward, at...)
 	}
 	for _, r := range p.Refs {
 		if r.Kind == Load {
 			f.climb(r.Node)
 		}
 	}
-	if p.Base != nil && p.Name[0] == '[' { // what holds it
+	if p.Base != nil && p.item() { // what holds it
 		f.place(p.Base)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.parts)) { // what it holds
-		if name[0] == '[' {
+		if isItem(name) {
 			f.place(p.parts[name])
 		}
 	}
@@ -63,7 +61,7 @@ func (f *fates) place(p *Place) {
 
 // climb follows an expression's value to the statement that it ends in.
 func (f *fates) climb(n syntax.Node) {
-	if f.climbed[n.Index()] || len(f.climbed) > maxFates || f.Backward.Ok() {
+	if f.climbed[n.Index()] || len(f.climbed) > maxFates {
 		return
 	}
 	f.climbed[n.Index()] = true

@@ -131,7 +131,7 @@ func (m *Module) findQualified(p *Place) string {
 	}
 	stores := p.Stores()
 	if len(stores) == 0 {
-		if p.Base == nil || p.Name[0] == '[' {
+		if p.Base == nil || p.item() {
 			return ""
 		}
 		if base := m.qualifiedPlace(p.Base); base != "" {

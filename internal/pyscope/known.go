@@ -51,7 +51,7 @@ var (
 		"complex", "hann_window", "hamming_window")
 
 	// moduleMakers return modules.
-	moduleMakers = set("timm.create_model", "create_model", "torch.hub.load", "torch.compile", "torch.jit.script", "torch.jit.trace", "torch.jit.load", "torch.nn.parallel.DistributedDataParallel",
+	moduleMakers = set("timm.create_model", "create_model", "torch.hub.load", "create_feature_extractor", "torch.compile", "torch.jit.script", "torch.jit.trace", "torch.jit.load", "torch.nn.parallel.DistributedDataParallel",
 		"torch.nn.DataParallel", "torch.distributed.fsdp.FullyShardedDataParallel", "get_peft_model")
 	// parameterFree are modules whose result has a graph only if what they are given has.
 	parameterFree = set("ReLU", "GELU", "SiLU", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Flatten", "Dropout", "Identity", "MaxPool2d", "AvgPool2d",

@@ -49,7 +49,7 @@ func (m *Module) joinObjects() {
 
 func joinParts(p *Place, c *Class) {
 	for name, part := range p.parts {
-		if name[0] == '[' || c.Method(name) != nil {
+		if isItem(name) || c.Method(name) != nil {
 			continue
 		}
 		own := c.attr(name)
@@ -119,6 +119,9 @@ func (m *Module) resolve(r *Ref) *Place {
 			return nil
 		}
 		name := r.Node.Field("attribute").Text()
+		if name == "" { // x. with nothing behind it
+			return nil
+		}
 		if c := selfClass(base); c != nil {
 			return c.attr(name)
 		}

@@ -25,6 +25,7 @@ type Module struct {
 	values           values
 	grads            map[*Function]Grad
 	repeats          map[*Function]*Repeat
+	fates            map[*Place]Fate
 	frozen           map[*Place]bool // places that requires_grad_(False) is called on
 }
 
@@ -33,12 +34,15 @@ func New(tree *syntax.Tree) *Module {
 	m := &Module{
 		Tree: tree, refAt: make([]*Ref, tree.Len()),
 		scopeAt: map[int]*Scope{}, loopAt: map[int]*Loop{}, callAt: map[int]*Call{},
-		backwarded: map[*Place][]syntax.Node{}, grads: map[*Function]Grad{}, repeats: map[*Function]*Repeat{}, frozen: map[*Place]bool{},
+		backwarded: map[*Place][]syntax.Node{}, grads: map[*Function]Grad{}, repeats: map[*Function]*Repeat{}, frozen: map[*Place]bool{}, fates: map[*Place]Fate{},
 		values: values{done: map[question]answer{}, open: map[question]int{}},
 	}
 	m.Top = m.open(ModuleScope, tree.Root(), nil)
 	b := &builder{m: m}
 	b.visitAll(tree.Root(), m.Top)
+	if tree.Root().HasError() {
+		b.visitRest()
+	}
 	m.link(b.pending)
 	return m
 }

@@ -1,6 +1,10 @@
 package pyscope
 
-import "github.com/ullage-dev/ullage/internal/syntax"
+import (
+	"strings"
+
+	"github.com/ullage-dev/ullage/internal/syntax"
+)
 
 // Place is something that can be assigned to: a name of a scope, an attribute of one, or an
 // item under a constant key, as self.total and acc["loss"]. An attribute of self is one place
@@ -91,7 +95,7 @@ func (p *Place) String() string {
 		return "self." + p.Name
 	case p.Base == nil:
 		return p.Name
-	case p.Name[0] == '[':
+	case p.item():
 		return p.Base.String() + p.Name
 	}
 	return p.Base.String() + "." + p.Name
@@ -117,3 +121,8 @@ func (p *Place) part(name string) *Place {
 	p.parts[name] = q
 	return q
 }
+
+// item reports whether the place is an item under a key, not a name or attribute.
+func (p *Place) item() bool { return isItem(p.Name) }
+
+func isItem(name string) bool { return strings.HasPrefix(name, "[") }

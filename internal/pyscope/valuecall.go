@@ -137,6 +137,8 @@ func (e *evaluator) method(c *Call) Value {
 		return e.tensorMethod(c, v)
 	case v.Only(Plain):
 		return v
+	case v.Type != "" && v.Has(Unknown) && (c.Method == "cuda" || c.Method == "eval" || c.Method == "to"): // Net().cuda()
+		return Value{May: NetModule, Type: v.Type}
 	}
 	return e.called(c, e.value(c.Callee))
 }

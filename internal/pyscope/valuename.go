@@ -83,7 +83,7 @@ func isContainer(r *Ref) bool {
 // called on graphs, parameters() on modules.
 func (e *evaluator) byUse(v Value, n syntax.Node, p *Place) Value {
 	if v.Has(Unknown) && !v.Has(NetModule) && usedAsModule(p) {
-		v.May = v.May&^Unknown | NetModule
+		v.May = v.May&^(Unknown|Object) | NetModule
 	}
 	if v.Has(Unknown) || v.Has(Graph) && !v.Sure {
 		if at := e.m.backwarded[p]; len(at) > 0 && !v.Only(Plain|Tensor) {
@@ -104,10 +104,10 @@ func usedAsModule(p *Place) bool {
 			return true
 		}
 	}
-	return false
+	return p.parts["load_state_dict"] != nil && p.parts["step"] == nil // not an optimizer
 }
 
-var moduleMethods = []string{"parameters", "named_parameters", "named_modules", "modules", "eval", "requires_grad_"}
+var moduleMethods = []string{"parameters", "named_parameters", "named_modules", "modules", "eval", "train", "requires_grad_", "gradient_checkpointing_enable"}
 
 func (e *evaluator) refValue(r *Ref) Value {
 	switch {

@@ -39,7 +39,7 @@ func (p *pass) adds(at syntax.Node, place *pyscope.Place, value syntax.Node) (ad
 	}
 	a.growth = *growth
 	fate := p.Fate(place)
-	if fate.Backward.Ok() {
+	if len(fate.Backward) > 0 {
 		return a, false
 	}
 	a.leaves = fate.Leaves.Ok()
@@ -59,17 +59,48 @@ func (p *pass) metered(a adding) bool {
 // ownBackward returns where backward runs on a value, or on something made of the same names, in each
 // round of what repeats the addition.
 func (p *pass) ownBackward(a adding) syntax.Node {
-	for n := range a.value.Descendants() {
-		r := p.Ref(n)
-		if r == nil || r.Kind != pyscope.Load || !p.Value(n).Has(pyscope.Graph) {
-			continue
-		}
-		back := p.Fate(r.Place).Backward
-		if back.Ok() && !p.detachedAfter(back, n) && p.sameRound(a, back) {
-			return back
+	var elsewhere syntax.Node
+	for _, n := range p.madeOf(a.value, 0) {
+		for _, back := range p.Fate(p.Place(n)).Backward {
+			switch {
+			case p.detachedAfter(back, n) || !p.sameRound(a, back):
+			case p.Function(back) == p.Function(a.at):
+				return back
+			case !elsewhere.Ok():
+				elsewhere = back
+			}
 		}
 	}
-	return syntax.Node{}
+	return elsewhere
+}
+
+// madeOf returns the names with a graph that a value is made of: those in it, those in what is assigned to them
+// where that is a dict or a list, and those that a function of the file returns.
+func (p *pass) madeOf(value syntax.Node, depth int) []syntax.Node {
+	var found []syntax.Node
+	for n := range value.Descendants() {
+		if r := p.Ref(n); r != nil && r.Kind == pyscope.Load && p.Value(n).Has(pyscope.Graph) {
+			found = append(found, n)
+			found = append(found, p.madeOfStored(n, depth)...)
+		}
+		if c := p.Call(n); c != nil && c.Target != nil && c.Class == nil && depth < 2 {
+			for _, r := range c.Target.Returns {
+				found = append(found, p.madeOf(r, depth+1)...)
+			}
+		}
+	}
+	return found
+}
+
+func (p *pass) madeOfStored(n syntax.Node, depth int) []syntax.Node {
+	var found []syntax.Node
+	stores, _ := p.StoresAt(n)
+	for _, r := range stores {
+		if depth < 2 && r.Value.Is("dictionary", "list", "tuple") {
+			found = append(found, p.madeOf(r.Value, depth+1)...)
+		}
+	}
+	return found
 }
 
 // detachedAfter reports whether what backward runs on gets another value without a graph right behind it:
@@ -130,10 +161,19 @@ func (p *pass) overBatches(a adding) bool {
 		return a.kept.Sure && !p.inForward(a.at)
 	case p.Type(l.Over()) == "torch.utils.data.DataLoader":
 		return true
-	case p.inForward(a.at) || !a.kept.Sure:
+	case p.inForward(a.at) || !a.kept.Sure && p.ofUnknownClass(a.at):
 		return loopsOver(l, loaderNames)
 	}
-	return loopsOver(l, dataHead) || p.overSlices(l) || p.stepOf(l).trains
+	return loopsOver(l, dataHead) || a.kept.Sure && (!a.leaves && p.overSlices(l) || p.stepOf(l).trains)
+}
+
+// ofUnknownClass reports whether a node is in a class with a base from another file, which may
+// call it with gradients off.
+func (p *pass) ofUnknownClass(n syntax.Node) bool {
+	class := p.Class(n)
+	return class != nil && slices.ContainsFunc(class.Lineage(), func(c *pyscope.Class) bool {
+		return len(c.Bases) > len(c.Parents) && !slices.Contains(c.Bases, "object")
+	})
 }
 
 // overSlices reports whether a loop goes over slices of data: range(0, len(texts), 32).

@@ -76,7 +76,7 @@ func (p *pass) growsByConcat(r *pyscope.Ref, more []syntax.Node) {
 	switch {
 	case p.fedBack(r, growth.Repeat):
 		m.Confidence = rules.Low
-	case v.Has(pyscope.Graph) && p.Grad(at).Mode == pyscope.GradOn && !p.Fate(r.Place).Backward.Ok() && !p.inForward(at):
+	case v.Has(pyscope.Graph) && p.Grad(at).Mode == pyscope.GradOn && len(p.Fate(r.Place).Backward) == 0 && !p.inForward(at):
 		p.concatWithGraph(&m, r, v, growth)
 	}
 	p.report(at, m)

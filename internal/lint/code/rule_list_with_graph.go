@@ -60,7 +60,7 @@ func (p *pass) collected(r *pyscope.Ref) syntax.Node {
 	case r.Kind == pyscope.Augment && adds(r.Node.Parent()) && (isList(r.Value) || r.Place.Container()):
 		return r.Value
 	case r.Kind != pyscope.Mutate:
-	case r.Method == "" && r.Place.Container() && statementOf(r.Node).Is("assignment"):
+	case r.Method == "" && (r.Place.Container() || p.allocated(r.Place)) && statementOf(r.Node).Is("assignment"):
 		if p.keyVaries(statementOf(r.Node).Field("left"), r) {
 			return r.Value
 		}
@@ -70,6 +70,16 @@ func (p *pass) collected(r *pyscope.Ref) syntax.Node {
 		}
 	}
 	return syntax.Node{}
+}
+
+// allocated reports whether a place is a tensor that is made to be filled: torch.zeros(n).
+func (p *pass) allocated(place *pyscope.Place) bool {
+	stores := place.Stores()
+	if len(stores) != 1 || stores[0].Part >= 0 {
+		return false
+	}
+	c := p.Call(unwrapped(stores[0].Value))
+	return c != nil && slices.Contains([]string{"torch.zeros", "torch.empty", "torch.ones", "torch.full"}, c.Name)
 }
 
 // keyVaries reports whether a subscript has another key in each round: history[step] = loss, but not

@@ -16,10 +16,18 @@ func checkRecurrentState(p *pass) {
 		if r.Kind != pyscope.Store || r.How != pyscope.ByAssign || r.Node.FieldName() != "left" && !r.Node.Parent().Is("pattern_list", "tuple_pattern") {
 			continue
 		}
-		if c := p.Call(r.Value); c != nil && p.takesState(c, r.Place) {
+		if c := p.Call(unindexed(r.Value)); c != nil && p.takesState(c, r.Place) {
 			p.carriesState(r, c)
 		}
 	}
+}
+
+// unindexed returns rnn(x, h) of rnn(x, h)[1].
+func unindexed(n syntax.Node) syntax.Node {
+	if n.Is("subscript") {
+		return n.Field("value")
+	}
+	return n
 }
 
 // takesState reports whether a module is given the place's value with its graph, alone or as part of a
@@ -102,7 +110,7 @@ func (p *pass) chainOf(r *pyscope.Ref) (chain, bool) {
 		}
 	}
 	if growth.Repeat.Loop != nil {
-		return ch, p.Grad(r.Node).Mode == pyscope.GradOn && !p.inForward(r.Node) && !p.Fate(r.Place).Backward.Ok() && !p.hasBackward(r.Node) &&
+		return ch, p.Grad(r.Node).Mode == pyscope.GradOn && !p.inForward(r.Node) && len(p.Fate(r.Place).Backward) == 0 && !p.hasBackward(r.Node) &&
 			p.overBatches(adding{at: r.Node, place: r.Place, growth: *growth})
 	}
 	return p.chainOfStep(r, ch)
