@@ -52,14 +52,14 @@ func (p *pass) regionOf(c *pyscope.Call) syntax.Node {
 
 func (p *pass) reportAutocast(c *pyscope.Call, l *pyscope.Loop, s step) {
 	m := rules.Mistake{
-		Rule: "peak/autocast-cache", Severity: rules.Warning, Confidence: rules.Medium,
-		Message:  fmt.Sprintf("the autocast region holds the whole loop of line %d: half-size copies of the weights stay through all its steps, and are not renewed after an update", p.Line(l.Node)),
+		Rule: "peak/autocast-cache", Severity: rules.Warning, Confidence: rules.High,
+		Message:  fmt.Sprintf("the autocast region holds all steps of the loop in line %d: its half-size copies of the weights stay, and forward uses those from before the first update", p.Line(l.Node)),
 		Evidence: []string{fmt.Sprintf("line %d: %s is a step's work", p.Line(s.node), short(s.node))},
 		Related:  []rules.Related{related(l.Node, "the loop within the region")},
 		Remedy:   "put autocast inside the loop, around forward and loss",
 	}
 	if !s.trains {
-		m.Severity = rules.Info
+		m.Severity, m.Confidence = rules.Info, rules.Medium
 		m.Message = fmt.Sprintf("half-size copies of the weights stay as long as the loop of line %d runs", p.Line(l.Node))
 		m.Remedy = "convert the model once with model.to(torch.bfloat16), which needs no copies"
 	}
