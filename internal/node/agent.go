@@ -84,6 +84,7 @@ func (a *Agent) Run(ctx context.Context) (err error) {
 	group.Go(func() error { return a.watch(ctx) })
 	group.Go(func() error { return a.prune(ctx) })
 	group.Go(func() error { return front.serve(ctx) })
+	group.Go(func() error { return front.guard(ctx) })
 	if a.Started != nil {
 		a.Started()
 	}

@@ -40,6 +40,7 @@ type front struct {
 	agent   *Agent
 	limits  *limits
 	socket  *net.UnixListener
+	file    fs.FileInfo // the socket's
 	unlock  func() error
 	metrics net.Listener // nil: none
 }
@@ -58,6 +59,10 @@ func (e *SocketInUseError) Hint() string {
 func (a *Agent) listen() (f *front, err error) {
 	f = &front{agent: a, limits: newLimits(maxFiles())}
 	if f.socket, f.unlock, err = listenUnix(a.Settings.Socket); err != nil {
+		return nil, err
+	}
+	if f.file, err = os.Lstat(a.Settings.Socket); err != nil {
+		f.close()
 		return nil, err
 	}
 	if a.Settings.Metrics == "" {
@@ -127,6 +132,32 @@ func (f *front) close() {
 	if err := f.unlock(); err != nil {
 		f.agent.Log.Warn("the lock of the socket", "error", err)
 	}
+}
+
+// guardPause is the time between two looks at whether the socket is still in its place.
+const guardPause = 10 * time.Second
+
+// guard returns an error when nobody can reach the agent any more: its socket was removed, or
+// another file put in its place. What starts the agent again gives it a socket; jobs go on
+// meanwhile. A file that is not the agent's is left where it is.
+func (f *front) guard(ctx context.Context) error {
+	path := f.agent.Settings.Socket
+	var err error
+	for err == nil {
+		over, stop := f.agent.Clock.Timer(guardPause)
+		select {
+		case <-over:
+		case <-ctx.Done():
+			stop()
+			return nil
+		}
+		var now fs.FileInfo
+		if now, err = os.Lstat(path); err == nil && !os.SameFile(f.file, now) {
+			err = &fs.PathError{Op: "listen", Path: path, Err: errors.New("another file is in its place")}
+		}
+	}
+	f.socket.SetUnlinkOnClose(false)
+	return fmt.Errorf("the agent's socket is gone, so that nobody could reach it: %w", err)
 }
 
 // serve answers until ctx has ended, and then what is under way.

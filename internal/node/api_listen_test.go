@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ullage-dev/ullage/internal/metrics"
@@ -57,6 +58,47 @@ func TestSocket(t *testing.T) {
 	}
 	if _, _, err := listenUnix(filepath.Join(path, "agent.sock")); err == nil {
 		t.Error("a folder that is a file was taken")
+	}
+}
+
+// TestSocketIsGone: an agent whose socket was taken away ends with an error, and leaves what stands in
+// its place alone.
+func TestSocketIsGone(t *testing.T) {
+	for name, take := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"replaced": func(path string) error {
+			if err := os.Rename(path, path+".old"); err != nil {
+				return err
+			}
+			return os.WriteFile(path, []byte("another's"), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			path := w.Settings.Socket
+			ended := make(chan error, 1)
+			go func() { ended <- w.front.guard(t.Context()) }()
+			if err := take(path); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			until(t, "the agent notices", func() bool {
+				w.clock.Advance(guardPause)
+				select {
+				case err = <-ended:
+					return true
+				default:
+					return false
+				}
+			})
+			if err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("it ends with %v", err)
+			}
+			w.stop()
+			if text, err := os.ReadFile(path); name == "replaced" && (err != nil || string(text) != "another's") {
+				t.Errorf("%q, %v", text, err)
+			}
+		})
 	}
 }
 
