@@ -30,7 +30,9 @@ func Check(kind Kind, name string, text []byte) []rules.Mistake {
 	case Dotenv:
 		f.dotenv()
 	case YAML:
-		f.config(readYAML(f.text))
+		plain, template := withoutActions(f.text)
+		f.template = template
+		f.config(readYAML(plain))
 	case JSON:
 		f.config(readJSON(f.text))
 	case TOML:
@@ -55,7 +57,10 @@ func concerns(text []byte) bool {
 type file struct {
 	text    string
 	release *allocator.Version // of PyTorch that the file names, or nil
-	found   []rules.Mistake
+	// template: the file is filled in before it is used, so that only what is there counts,
+	// not what is missing or stands beside it.
+	template bool
+	found    []rules.Mistake
 }
 
 // setting is a variable of the environment that a file sets.

@@ -15,11 +15,15 @@ func (f *file) config(documents []*tree) {
 			for i := range here {
 				f.variable(&here[i])
 			}
-			f.alone(here)
+			if !f.template {
+				f.alone(here)
+			}
 		})
 		f.kubernetes(d)
-		f.compose(d)
-		f.accelerate(d)
+		if !f.template {
+			f.compose(d)
+			f.accelerate(d)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (f *file) kubernetes(document *tree) {
 				f.found[i].Confidence = min(f.found[i].Confidence, sure)
 			}
 		}
-		if len(t.list("containers")) > 0 {
+		if len(t.list("containers")) > 0 && !f.template {
 			f.pod(t, onEveryNode)
 		}
 	})
@@ -117,7 +117,7 @@ func (f *file) resourceAmounts(t, limits, requests *tree) {
 			}
 		}
 	}
-	if requests == nil || t.open || requests.open || limits != nil && limits.open {
+	if requests == nil || f.template || t.open || requests.open || limits != nil && limits.open {
 		return
 	}
 	for _, p := range requests.keys {
