@@ -93,7 +93,7 @@ func (h handler) retries() bool {
 
 // tried returns the call in the try statement that a call of the handler does again.
 func (h handler) tried(c *pyscope.Call) (syntax.Node, bool) {
-	if c.Name != "" && !strings.HasPrefix(c.Name, ".") || quiet[lastName(c.Callee)] {
+	if c.Name != "" && !strings.HasPrefix(c.Name, ".") || quiet[lastName(c.Callee)] || tidies.MatchString(lastName(c.Callee)) {
 		return syntax.Node{}, false
 	}
 	first := true
@@ -122,6 +122,9 @@ func (h handler) fallback(c *pyscope.Call) (syntax.Node, bool) {
 	}
 	return syntax.Node{}, false
 }
+
+// tidies matches names of what cleans up, reports or prepares, and runs no model.
+var tidies = regexp.MustCompile(`free|clear|clean|release|cache|collect|reset|log|print|save|report|notify|adjust|set_|get_|check|flush|dump`)
 
 // sameArgument reports whether two calls are given the same name.
 func sameArgument(a, b *pyscope.Call) bool {

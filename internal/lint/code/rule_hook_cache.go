@@ -182,7 +182,7 @@ func (h hook) outlives(p *pass, target syntax.Node) bool {
 
 // hookAppends reports a hook that appends a tensor to something that is never emptied.
 func (p *pass) hookAppends(register *pyscope.Call, h hook, c *pyscope.Call, k carrier) {
-	if c.Method != "append" && c.Method != "extend" && c.Method != "appendleft" {
+	if c == nil || c.Method != "append" && c.Method != "extend" && c.Method != "appendleft" {
 		return
 	}
 	kept := k.of(c.Arg(0, ""))

@@ -114,7 +114,7 @@ func (p *pass) meterKeeps(f *pyscope.Function, position int) syntax.Node {
 		case d.Is("assignment") && attributeOf(d.Field("left"), self) && d.Field("right").Is("binary_operator") &&
 			strings.Contains(d.Field("right").Text(), d.Field("left").Text()) && k.of(d.Field("right")) == carriesGraph:
 			return d
-		case d.Is("call") && p.Call(d).Method == "append" && strings.HasPrefix(p.Call(d).Object.Text(), self+".") && k.of(p.Call(d).Arg(0, "")) == carriesGraph:
+		case p.Call(d) != nil && p.Call(d).Method == "append" && strings.HasPrefix(p.Call(d).Object.Text(), self+".") && k.of(p.Call(d).Arg(0, "")) == carriesGraph:
 			return d
 		}
 	}

@@ -119,7 +119,7 @@ func (p *pass) edges(n syntax.Node) []edge {
 				found = append(found, edge{p.Place(target.Field("object")), p.Place(values[i])})
 			}
 		}
-	case n.Is("call") && p.Call(n).Method == "append" && p.Call(n).Object.Is("attribute"):
+	case p.Call(n) != nil && p.Call(n).Method == "append" && p.Call(n).Object.Is("attribute"):
 		if arg := p.Call(n).Arg(0, ""); arg.Is("identifier") {
 			found = append(found, edge{p.Place(p.Call(n).Object.Field("object")), p.Place(arg)})
 		}

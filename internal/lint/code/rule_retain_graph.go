@@ -108,7 +108,22 @@ func (p *pass) forwardOutside(c *pyscope.Call, loop *pyscope.Loop) bool {
 	if loss := p.loss(c); loss.Ok() {
 		value = loss
 	}
-	return p.reachesOutside(value, loop, map[*pyscope.Place]bool{})
+	return p.setBefore(value, loop) || p.reachesOutside(value, loop, map[*pyscope.Place]bool{})
+}
+
+// setBefore reports whether a name gets no value in the loop: what it stands for was there before,
+// and each iteration goes back through it.
+func (p *pass) setBefore(n syntax.Node, loop *pyscope.Loop) bool {
+	place := p.Place(n)
+	if place == nil || !n.Is("identifier") {
+		return false
+	}
+	for _, r := range place.Stores() {
+		if r.Node.In(loop.Node) {
+			return false
+		}
+	}
+	return true
 }
 
 // loss returns the argument of accelerator.backward(loss) and the like; none for loss.backward().

@@ -170,6 +170,7 @@ func (p *pass) usesName(n syntax.Node, name string) bool {
 // callOverSelf is for calls that store: a hook of a part of the object, an append to one of its lists.
 func (p *pass) callOverSelf(c *pyscope.Call, class *pyscope.Class, self string) string {
 	switch {
+	case c == nil:
 	case registersHook[c.Method] && p.partOf(c.Object, self) && p.hookStays(c):
 		if what := p.overSelf(c.Arg(0, "hook"), class, self); what != "" {
 			return what + ", as a hook,"

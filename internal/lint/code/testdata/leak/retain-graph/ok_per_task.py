@@ -26,3 +26,21 @@ def jacobian_rows(net, x):
 
 def report(norms):
     print([n.item() for n in norms])
+
+
+def jacobian_of_outputs(model, x):
+    rows = []
+    for output in model(x):
+        flat = output.reshape(-1)
+        for i in range(flat.shape[0]):
+            flat[i].backward(retain_graph=True)
+            rows.append(x.grad.clone())
+            x.grad.zero_()
+        v = output.sum(0)
+        for i in range(flat.shape[0]):
+            v.backward(one_hot(i), retain_graph=True)
+    return torch.stack(rows)
+
+
+def one_hot(i):
+    return torch.eye(10)[i]
