@@ -26,8 +26,8 @@ func checkCheckpointMisuse(p *pass) {
 		}
 		p.report(c.Node, rules.Mistake{
 			Rule: "peak/checkpoint-misuse", Severity: rules.Warning, Confidence: rules.Medium,
-			Message:  fmt.Sprintf("checkpoint of %s does not say use_reentrant: the reentrant form gives no gradients where no input needs them, and ignores what is not an argument", short(fn)),
-			Evidence: []string{"use_reentrant defaults to True, with a warning since PyTorch 2.1"},
+			Message:  fmt.Sprintf("checkpoint of %s does not say use_reentrant: the reentrant form gives no gradients where no input needs them, and does not see tensors in lists and dicts", short(fn)),
+			Evidence: []string{"use_reentrant is True unless it is set, with a warning since PyTorch 2.1; a later release is to raise an error"},
 			Remedy:   "pass use_reentrant=False",
 		})
 	}
