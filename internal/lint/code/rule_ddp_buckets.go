@@ -13,6 +13,7 @@ import (
 const ddpOptions = 10
 
 // checkDDPBuckets finds DistributedDataParallel with buckets beside the gradients.
+// It is true of most code that uses it, and small beside all else, so it is shown only where all is asked for.
 func checkDDPBuckets(p *pass) {
 	if p.spread().cpuOnly {
 		return
@@ -26,7 +27,7 @@ func checkDDPBuckets(p *pass) {
 			continue
 		}
 		p.report(c.Node, rules.Mistake{
-			Rule: "dist/ddp-bucket-copies", Severity: rules.Warning, Confidence: rules.Medium,
+			Rule: "dist/ddp-bucket-copies", Severity: rules.Info, Confidence: rules.High,
 			Message:  fmt.Sprintf("DistributedDataParallel keeps the gradients of %s twice: in .grad and in its buckets", short(c.Arg(0, "module"))),
 			Evidence: []string{"gradient_as_bucket_view is False unless it is set"},
 			Remedy:   "pass gradient_as_bucket_view=True; .grad is then a view, so do not call detach_() on it",

@@ -7,4 +7,4 @@ from transformers import RobertaForMaskedLM
 def build(rank):
     torch.cuda.set_device(rank)
     roberta = RobertaForMaskedLM.from_pretrained("roberta-base").to(rank)
-    return DDP(roberta, device_ids=[rank], output_device=rank, find_unused_parameters=True)  # want: dist/ddp-bucket-copies
+    return DDP(roberta, device_ids=[rank], output_device=rank, find_unused_parameters=True)  # want (all): dist/ddp-bucket-copies

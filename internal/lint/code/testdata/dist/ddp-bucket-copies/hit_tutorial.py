@@ -11,4 +11,4 @@ def setup(model):
     torch.cuda.set_device(local_rank)
     dist.init_process_group("nccl")
     model = model.cuda()
-    return nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])  # want: dist/ddp-bucket-copies
+    return nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])  # want (all): dist/ddp-bucket-copies
