@@ -129,9 +129,8 @@ var stories = []struct {
 		"frag/graph-pools",
 	},
 	{
-		"pytorch#119607", "compiled with changing sequence lengths, memory grows with every recompilation",
-		Answers{Root: "grows", "what": "allocated", "where": "shapes"},
-		"leak/compile-cache",
+		"pytorch#117106", "a compiled model answers prompts of all lengths until the GPU is full; uncompiled it does not",
+		Answers{Root: "oom", "error": "torch", "message": "full", "when": "later", "what": Unsure, "where": "shapes"}, "frag/graph-pools",
 	},
 	{
 		"pytorch#2198", "the hidden state of an RNN goes into the next step; each backward takes longer",
@@ -139,9 +138,8 @@ var stories = []struct {
 		"leak/recurrent-state",
 	},
 	{
-		"pytorch#7343", "a gradient penalty with create_graph=True leaks",
-		Answers{Root: "grows", "what": "allocated", "where": "training", "loop": "create"},
-		"leak/create-graph",
+		"pytorch#4661", "backward(create_graph=True) in a loop, then backward of the gradient's norm: each run leaves memory behind",
+		Answers{Root: "grows", "what": "allocated", "where": "training", "loop": "create"}, "leak/create-graph",
 	},
 	{
 		"pytorch#20199", "memory saws up and down, and gc.collect() brings it down",
@@ -179,9 +177,8 @@ var stories = []struct {
 		"third/thread-workspaces",
 	},
 	{
-		"pytorch#12501", "a server's memory grows while the number of its threads does",
-		Answers{Root: "grows", "what": "outside", "outside": "mine", "extra": "threads"},
-		"third/thread-workspaces",
+		"pytorch#42111", "a web server with a thread for each request grows; with one thread it does not",
+		Answers{Root: "grows", "what": Unsure, "where": "requests", "serving": "threads"}, "third/thread-workspaces",
 	},
 	{
 		"transformers#45412", "a service that caches a method's results never lets old models go",
@@ -194,9 +191,8 @@ var stories = []struct {
 		"leak/lr-scheduler",
 	},
 	{
-		"pytorch#95823", "pinned buffers of 1.1 GB take 2 GB of the machine's memory each",
-		Answers{Root: "killed", "host": "pinned"},
-		"host/pinned-rounding",
+		"pytorch#95823", "a large pinned buffer takes twice its size of main memory, and the machine runs out",
+		Answers{Root: "killed", "host": "pinned"}, "host/pinned-rounding",
 	},
 	{
 		"pytorch#149187", "a queue of CUDA tensors: the sender's memory stays until the receiver lets go",
@@ -204,9 +200,16 @@ var stories = []struct {
 		"leak/ipc-consumer",
 	},
 	{
-		"pytorch#69688", "each of two services is given a fraction, and together they still run out",
-		Answers{Root: "oom", "error": "torch", "message": "limit"},
-		"conf/fraction-as-isolation",
+		"pytorch#58466", "a process is given half of the GPU, and nvidia-smi shows more than half for it",
+		Answers{Root: "setting", "setting": "fraction"}, "conf/fraction-as-isolation",
+	},
+	{
+		"pytorch#69688", "a model that fits on a small GPU fails on a large one under a fraction of that size",
+		Answers{Root: "oom", "error": "torch", "message": "limit"}, "conf/fraction-as-isolation",
+	},
+	{
+		"pytorch#135279", "each rank but the first holds a gigabyte on GPU 0; with set_device it is gone",
+		Answers{Root: "more", "outside": "children", "contexts": "ranks", "device": "no"}, "dist/no-set-device",
 	},
 	{
 		"piper#484", "after a burst of requests of many lengths the server keeps gigabytes for good",
