@@ -130,7 +130,8 @@ var stories = []struct {
 	},
 	{
 		"pytorch#117106", "a compiled model answers prompts of all lengths until the GPU is full; uncompiled it does not",
-		Answers{Root: "oom", "error": "torch", "message": "full", "when": "later", "what": Unsure, "where": "shapes"}, "frag/graph-pools",
+		Answers{Root: "oom", "error": "torch", "message": "full", "when": "later", "what": Unsure, "where": "shapes"},
+		"frag/graph-pools",
 	},
 	{
 		"pytorch#2198", "the hidden state of an RNN goes into the next step; each backward takes longer",
@@ -139,7 +140,8 @@ var stories = []struct {
 	},
 	{
 		"pytorch#4661", "backward(create_graph=True) in a loop, then backward of the gradient's norm: each run leaves memory behind",
-		Answers{Root: "grows", "what": "allocated", "where": "training", "loop": "create"}, "leak/create-graph",
+		Answers{Root: "grows", "what": "allocated", "where": "training", "loop": "create"},
+		"leak/create-graph",
 	},
 	{
 		"pytorch#20199", "memory saws up and down, and gc.collect() brings it down",
@@ -178,7 +180,8 @@ var stories = []struct {
 	},
 	{
 		"pytorch#42111", "a web server with a thread for each request grows; with one thread it does not",
-		Answers{Root: "grows", "what": Unsure, "where": "requests", "serving": "threads"}, "third/thread-workspaces",
+		Answers{Root: "grows", "what": Unsure, "where": "requests", "serving": "threads"},
+		"third/thread-workspaces",
 	},
 	{
 		"transformers#45412", "a service that caches a method's results never lets old models go",
@@ -192,7 +195,8 @@ var stories = []struct {
 	},
 	{
 		"pytorch#95823", "a large pinned buffer takes twice its size of main memory, and the machine runs out",
-		Answers{Root: "killed", "host": "pinned"}, "host/pinned-rounding",
+		Answers{Root: "killed", "host": "pinned"},
+		"host/pinned-rounding",
 	},
 	{
 		"pytorch#149187", "a queue of CUDA tensors: the sender's memory stays until the receiver lets go",
@@ -201,15 +205,18 @@ var stories = []struct {
 	},
 	{
 		"pytorch#58466", "a process is given half of the GPU, and nvidia-smi shows more than half for it",
-		Answers{Root: "setting", "setting": "fraction"}, "conf/fraction-as-isolation",
+		Answers{Root: "setting", "setting": "fraction"},
+		"conf/fraction-as-isolation",
 	},
 	{
 		"pytorch#69688", "a model that fits on a small GPU fails on a large one under a fraction of that size",
-		Answers{Root: "oom", "error": "torch", "message": "limit"}, "conf/fraction-as-isolation",
+		Answers{Root: "oom", "error": "torch", "message": "limit"},
+		"conf/fraction-as-isolation",
 	},
 	{
 		"pytorch#135279", "each rank but the first holds a gigabyte on GPU 0; with set_device it is gone",
-		Answers{Root: "more", "outside": "children", "contexts": "ranks", "device": "no"}, "dist/no-set-device",
+		Answers{Root: "more", "outside": "children", "contexts": "ranks", "device": "no"},
+		"dist/no-set-device",
 	},
 	{
 		"piper#484", "after a burst of requests of many lengths the server keeps gigabytes for good",
