@@ -48,6 +48,7 @@ type Agent struct {
 	changes  changes
 	times    connTimes
 	reports  reports
+	unstored atomic.Pointer[time.Time] // when a decision could not be stored last; nil: all could
 }
 
 // New makes an agent. It does nothing before Run.
@@ -137,8 +138,23 @@ func (a *Agent) setPolicy(ctx context.Context, p lease.Policy) error {
 	return err
 }
 
-// Ready returns nil when the agent knows its machine, or why it does not.
+// unstoredTime is for how long a decision that could not be stored counts. Where nobody asks for
+// anything there may be none that could be, and the disk has room again.
+const unstoredTime = time.Minute
+
+// Ready returns nil when the agent knows its machine and its ledger can be written, or why not.
 func (a *Agent) Ready() error {
+	if err := a.watching(); err != nil {
+		return err
+	}
+	if at := a.unstored.Load(); at != nil && a.Clock.Now().Sub(*at) < unstoredTime {
+		return errors.New("the ledger could not store a decision just now: the agent's log says why")
+	}
+	return nil
+}
+
+// watching returns nil when the agent knows its machine, or why it does not.
+func (a *Agent) watching() error {
 	switch v := a.now(); {
 	case v.problem != "":
 		return errors.New(v.problem)

@@ -142,7 +142,7 @@ func (a *Agent) postLease(q *question) (any, error) {
 	if err := readBody(q.w, q.Request, &asked); err != nil {
 		return nil, err
 	}
-	if err := a.Ready(); err != nil {
+	if err := a.watching(); err != nil {
 		return nil, unready(nil, "nothing is granted now: %v", err)
 	}
 	request, err := a.requestOf(q.who, &asked)

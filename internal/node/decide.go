@@ -2,10 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 
 	"github.com/ullage-dev/ullage/internal/lease"
+	"github.com/ullage-dev/ullage/internal/ledger"
 )
 
 // decide runs a decision on the book at the agent's time. Its events are on disk when it
@@ -21,9 +23,13 @@ func (a *Agent) decide(ctx context.Context, decision func(b *lease.Book, atMS in
 		placed = placedBy(b, events)
 		return events, err
 	})
+	if errors.Is(err, ledger.ErrNotStored) {
+		a.unstored.Store(&began)
+	}
 	if len(events) == 0 {
 		return events, err
 	}
+	a.unstored.Store(nil)
 	a.Counters.Committed(a.Clock.Now().Sub(began))
 	a.Counters.Decided(func(id lease.ID) (lease.Lease, bool) { l, ok := placed[id]; return l, ok }, events)
 	a.log(ctx, events)

@@ -2,12 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/ullage-dev/ullage/internal/client"
 	"github.com/ullage-dev/ullage/internal/lease"
+	"github.com/ullage-dev/ullage/internal/ledger"
 	"github.com/ullage-dev/ullage/internal/settings"
 )
 
@@ -50,4 +52,25 @@ func TestHistory(t *testing.T) {
 	if got := ann.see(l.ID); got.State != "granted" {
 		t.Errorf("the lease of now is %s", got.State)
 	}
+}
+
+// TestNotStored: an agent whose ledger cannot be written says that it is not ready, for a while or
+// until something could be stored, and tries on.
+func TestNotStored(t *testing.T) {
+	w := newWorld(t, nil)
+	ann := w.as(annUID)
+	fails := func() {
+		t.Helper()
+		_, err := w.decide(t.Context(), func(*lease.Book, int64) ([]lease.Event, error) { return nil, errors.New("the disk is full") })
+		if !errors.Is(err, ledger.ErrNotStored) {
+			t.Fatal(err)
+		}
+		ann.refused("GET", "/readyz", nil, 503, "unready")
+	}
+	fails()
+	ann.lease(client.Request{MemoryBytes: lease.LeastBytes})
+	ann.ask("GET", "/readyz", nil, 200, nil)
+	fails()
+	w.clock.Advance(unstoredTime)
+	ann.ask("GET", "/readyz", nil, 200, nil)
 }
