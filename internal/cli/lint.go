@@ -207,7 +207,7 @@ func (a *App) lintOptions(f *lintFlags, args []string) (lint.Options, error) {
 	}
 	if folder := a.cacheFolder("lint"); folder != "" && !f.noCache {
 		if exact := a.versionInfo().exact(); exact != "" {
-			opt.Cache = lint.OpenCache(folder, dir, exact)
+			opt.Cache = lint.OpenCache(folder, opt.Project(), exact)
 		}
 	}
 	return opt, nil

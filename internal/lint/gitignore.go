@@ -22,6 +22,27 @@ func (w *walker) repository(dir string) (string, bool) {
 	return root, root != ""
 }
 
+// Project names what a run is about, whichever folder it is started in: the repository of the
+// first path, else its folder.
+func (o *Options) Project() string {
+	w := newWalker(o)
+	dir := o.Dir
+	for _, name := range o.Paths {
+		if name == "-" {
+			continue
+		}
+		dir = w.abs(name)
+		if info, err := o.Files.Stat(name); err == nil && !info.IsDir() {
+			dir = filepath.Dir(dir)
+		}
+		break
+	}
+	if root, ok := w.repository(dir); ok {
+		return root
+	}
+	return dir
+}
+
 // ignoresAbove returns what git ignores by, from the repository's root to above a folder. A
 // file further down comes later, and counts more.
 func (w *walker) ignoresAbove(root, dir string) []*ignoreFile {

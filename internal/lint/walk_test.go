@@ -123,3 +123,17 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%v, %v", r, err)
 	}
 }
+
+// TestProject: the same project from wherever it is looked at.
+func TestProject(t *testing.T) {
+	tr := newTree(t, map[string]string{"repo/.git/HEAD": "", "repo/sub/a.py": "", "plain/a.py": ""})
+	for paths, want := range map[string]string{
+		"repo": "repo", "repo/sub/a.py plain": "repo", "- repo/sub": "repo", "plain/a.py": "plain", "plain": "plain", "-": ".",
+	} {
+		opt := tr.opt
+		opt.Paths = strings.Fields(paths)
+		if got := opt.Project(); got != filepath.Join(tr.dir, want) {
+			t.Errorf("%s: %s", paths, got)
+		}
+	}
+}
