@@ -27,6 +27,8 @@ var (
 		"randint_like", "zeros_like", "ones_like", "rand_like", "randn_like", "empty_like", "full_like", "new_zeros", "new_ones",
 		"new_empty", "new_full", "new_tensor", "bernoulli", "multinomial", "logical_and", "logical_or", "logical_not", "isclose", "allclose",
 		"searchsorted", "bucketize", "unique", "histc", "one_hot", "from_numpy", "as_tensor")
+	// ofOutputs are functions for what a network puts out.
+	ofOutputs = set("softmax", "log_softmax", "cross_entropy", "binary_cross_entropy_with_logits", "gumbel_softmax")
 	// keepMethods return the object itself, or the same elsewhere.
 	keepMethods = set("to", "cuda", "cpu", "eval", "train", "half", "bfloat16", "float", "double", "requires_grad_", "apply",
 		"contiguous", "share_memory", "share_memory_", "pin_memory", "compile", "xpu", "type")

@@ -90,11 +90,23 @@ func (e *evaluator) torch(c *Call, last string) Value {
 	case c.Name == "torch.utils.checkpoint.checkpoint":
 		return e.fromModule(c, Value{May: NetModule}, true)
 	}
-	v := e.recorded(c.Node, e.joined(c))
-	if v.Only(Plain) {
+	v := e.joined(c)
+	if v.Only(Unknown|Plain) && ofOutputs[last] && len(c.Args()) > 0 && e.resultOfCall(c.Args()[0]) {
+		v = e.graph(c.Node, false, "the result of "+oneLine(c.Node))
+	}
+	if v = e.recorded(c.Node, v); v.Only(Plain) {
 		return Value{May: Tensor}
 	}
 	return v
+}
+
+// resultOfCall reports whether an expression is the result of a call, or a name for it.
+func (e *evaluator) resultOfCall(n syntax.Node) bool {
+	if n.Is("identifier") {
+		from := e.storedValues(n)
+		return len(from) == 1 && from[0].Is("call")
+	}
+	return n.Is("call")
 }
 
 // joined is a call whose result is made of its arguments.
@@ -137,6 +149,8 @@ func (e *evaluator) method(c *Call) Value {
 		return e.tensorMethod(c, v)
 	case v.Only(Plain):
 		return v
+	case v.Only(Unknown) && ofOutputs[c.Method]:
+		return e.recorded(c.Node, e.graph(c.Node, false, "the result of "+oneLine(c.Node)))
 	case v.Type != "" && v.Has(Unknown) && (c.Method == "cuda" || c.Method == "eval" || c.Method == "to"): // Net().cuda()
 		return Value{May: NetModule, Type: v.Type}
 	}

@@ -134,7 +134,7 @@ func (p *pass) confidence(a adding) (rules.Confidence, bool) {
 		c = rules.High
 	case a.backward.Ok():
 		c = rules.Medium
-	case p.overBatches(a):
+	case p.overBatches(a), p.forGood(a):
 		c = rules.Medium
 	case a.leaves || !a.kept.Sure || p.inForward(a.at):
 		return c, false
@@ -146,6 +146,13 @@ func (p *pass) confidence(a adding) (rules.Confidence, bool) {
 		c = min(c, rules.Medium)
 	}
 	return c, true
+}
+
+// forGood reports whether the place lives as long as an object or the program, and nothing empties
+// it.
+func (p *pass) forGood(a adding) bool {
+	class := a.place.Root().Class
+	return class != nil && p.emptied(a.place) == nil && len(a.place.Mutations()) > 0 && !p.inForward(a.at) && !p.ofUnknownClass(a.at)
 }
 
 // dataHead matches what yields data a batch at a time, by its name.

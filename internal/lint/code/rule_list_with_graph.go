@@ -26,6 +26,7 @@ func (p *pass) collectsGraph(r *pyscope.Ref, value syntax.Node) {
 	}
 	a, ok := p.adds(at, r.Place, value)
 	if !ok {
+		p.collectsOnGPU(r, a)
 		return
 	}
 	confidence, ok := p.confidence(a)
@@ -39,6 +40,36 @@ func (p *pass) collectsGraph(r *pyscope.Ref, value syntax.Node) {
 		Remedy:   p.collectRemedy(a),
 		Related:  startOf(a),
 		Fix:      p.detachFix(a),
+	})
+}
+
+// collectsOnGPU is for what has no graph, but stays on the GPU in a list that nothing empties.
+func (p *pass) collectsOnGPU(r *pyscope.Ref, a adding) {
+	if !a.kept.Only(pyscope.Tensor|pyscope.Plain) || !a.kept.Has(pyscope.Tensor) || r.Method == "" || p.emptied(r.Place) != nil || !p.fromGPU(a.value) {
+		return
+	}
+	growth := p.Grows(r.Place, a.at)
+	if growth == nil || p.Function(a.at) == nil || r.Place.Root().Scope == p.Scope(a.at) {
+		return
+	}
+	a.growth = *growth
+	p.report(a.at, rules.Mistake{
+		Rule: "leak/list-with-graph", Severity: rules.Info, Confidence: rules.Medium,
+		Message:  fmt.Sprintf("%s stays on the GPU in %s, which nothing empties", short(a.value), a.place),
+		Evidence: p.evidence(a),
+		Remedy:   fmt.Sprintf("collect %s.cpu(), or empty %s when it has been read", short(a.value), a.place),
+	})
+}
+
+// fromGPU reports whether a value is on the GPU: itself, or as the result of a call that is given what is.
+func (p *pass) fromGPU(n syntax.Node) bool {
+	if answer, _ := p.OnCUDA(n); answer != pyscope.NotKnown {
+		return answer == pyscope.Yes
+	}
+	c := p.Call(n)
+	return c != nil && slices.ContainsFunc(c.Args(), func(a syntax.Node) bool {
+		answer, _ := p.OnCUDA(a)
+		return answer == pyscope.Yes
 	})
 }
 
