@@ -84,7 +84,7 @@ type Options struct {
 	Checkers []Checker
 	Cache    *Cache  // nil: none
 	Witness  Witness // nil: none
-	Workers  int    // files at a time
+	Workers  int     // files at a time
 	Progress func(bytes int64)
 
 	All            bool // also what is not probable, or does little harm
