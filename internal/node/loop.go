@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -128,6 +129,7 @@ type round struct {
 	stop    []overUse  // what leases are ended for
 	clear   []lease.ID // are empty, and off the devices by this reading
 	problem string
+	trouble string // what kind of problem it is, where its text changes by itself
 }
 
 // look is one round. It tells whether the next one should come soon.
@@ -151,7 +153,7 @@ func (l *loop) look(ctx context.Context) (soon bool) {
 	drains := l.draining()
 	l.enforceEnds(drains)
 	l.tellOverdue(drains, r.atMS, l.settings.Load().DrainDeadline)
-	l.tellTrouble(r.problem)
+	l.tellTrouble(cmp.Or(r.trouble, r.problem), r.problem)
 	l.show(r)
 	return l.soon(r, drains)
 }
@@ -320,22 +322,25 @@ func (l *loop) read(ctx context.Context, r *round) {
 	l.Counters.Read(l.Clock.Now().Sub(began), err)
 	if err != nil {
 		r.problem = "the GPUs cannot be read: " + err.Error()
+		if stuck := new(gpu.StuckError); errors.As(err, &stuck) {
+			r.trouble = "stuck: " + stuck.What // for how long, every round says anew
+		}
 		return
 	}
 	r.read, r.reading = true, reading
 }
 
 // tellTrouble logs what is wrong when it changes, not with every round.
-func (l *loop) tellTrouble(problem string) {
+func (l *loop) tellTrouble(trouble, problem string) {
 	switch {
-	case problem == l.trouble:
+	case trouble == l.trouble:
 		return
 	case problem != "":
 		l.Log.Error("the machine cannot be watched: nothing is freed, and soon nothing is granted", "error", problem)
 	default:
 		l.Log.Info("the machine can be watched again")
 	}
-	l.trouble = problem
+	l.trouble = trouble
 }
 
 // tellDevices does so for what is wrong with one device, while the others can be watched.

@@ -66,7 +66,7 @@ func (l *loop) settle(ctx context.Context, r *round) {
 	}
 	switch {
 	case err != nil && ctx.Err() == nil:
-		r.problem = "what was seen cannot be stored: " + err.Error()
+		r.problem, r.trouble = "what was seen cannot be stored: "+err.Error(), ""
 	case r.read:
 		l.told, l.toldLinks = devicesOf(r.places), linksOf(&r.reading, r.places)
 	}
