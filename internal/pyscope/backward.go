@@ -57,6 +57,8 @@ func (m *Module) backwardOn(n, at syntax.Node, depth int) {
 		m.backwardOn(n.Field("argument"), at, depth+1)
 	case "parenthesized_expression":
 		m.backwardOn(n.Child(0), at, depth+1)
+	case "subscript": // losses[-1].backward()
+		m.backwardOn(n.Field("value"), at, depth+1)
 	case "call":
 		m.backwardOnCall(m.Call(n), at, depth)
 	}

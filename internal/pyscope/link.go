@@ -250,6 +250,10 @@ func (m *Module) ObjectClass(n syntax.Node) *Class {
 	if p := m.Place(n); p != nil {
 		return m.objectClass(p)
 	}
+	if c := m.Call(stripped(n)); c != nil {
+		_, class := m.callable(c.Callee)
+		return class
+	}
 	return nil
 }
 

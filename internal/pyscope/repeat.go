@@ -55,7 +55,7 @@ func (m *Module) calledAgain(f *Function, depth int) *Repeat {
 func (m *Module) functionRepeated(f *Function, depth int) *Repeat {
 	for _, c := range f.Callers {
 		if r := m.repeated(c.Node, depth+1); r != nil && m.Function(c.Node) != f {
-			return &Repeat{Node: r.Node, Why: "called from " + r.Why}
+			return &Repeat{Node: r.Node, Why: "called from " + strings.TrimPrefix(r.Why, "called from ")}
 		}
 	}
 	if why, ok := m.stepFunction(f); ok {

@@ -269,11 +269,11 @@ func (p *pass) evidence(a adding) []string {
 
 // detachFix detaches what is added, where backward has run on it already, so that nothing can want its graph
 // from the sum.
-func (p *pass) detachFix(a adding) *rules.Fix {
+func (p *pass) detachFix(a adding, verb string) *rules.Fix {
 	if !a.backward.Ok() || a.leaves || !p.sureTensor(a) {
 		return nil
 	}
-	fix := &rules.Fix{What: "add " + detached(a.value)}
+	fix := &rules.Fix{What: verb + " " + detached(a.value)}
 	switch a.value.Kind() {
 	case "identifier", "attribute", "call", "subscript":
 		fix.Edits = []rules.Edit{{Start: a.value.End(), End: a.value.End(), Text: ".detach()"}}

@@ -39,7 +39,7 @@ func (p *pass) collectsGraph(r *pyscope.Ref, value syntax.Node) {
 		Evidence: p.evidence(a),
 		Remedy:   p.collectRemedy(a),
 		Related:  startOf(a),
-		Fix:      p.detachFix(a),
+		Fix:      p.detachFix(a, "collect"),
 	})
 }
 

@@ -42,7 +42,7 @@ func (p *pass) sumsGraph(r *pyscope.Ref, value syntax.Node) {
 		Evidence: p.evidence(a),
 		Remedy:   fmt.Sprintf("add %s, and make a number of the sum when it is printed; .item() here makes each step wait for the GPU", detached(value)),
 		Related:  startOf(a),
-		Fix:      p.detachFix(a),
+		Fix:      p.detachFix(a, "add"),
 	})
 }
 
