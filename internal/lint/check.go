@@ -151,7 +151,7 @@ func (r *fileResult) choose(l *linter, f *file, src *syntax.Source, data []byte,
 		case hiddenBy(comments, src, &m):
 			r.hidden.Comments++
 		case !f.choice.has(m.Rule):
-		case !l.opt.All && !probable(&m):
+		case !l.opt.All && !m.Probable():
 			r.hidden.Level++
 		case !l.opt.NoBaseline && f.known.has(marks[i]):
 			r.hidden.Baseline++

@@ -1,10 +1,6 @@
 package lint
 
-import (
-	"strings"
-
-	"github.com/ullage-dev/ullage/internal/rules"
-)
+import "strings"
 
 // choice is which rules are asked for, by beginnings of ids. The longer beginning counts, so
 // that a family can be ignored but for one rule; of two that are as long, ignoring does.
@@ -30,10 +26,4 @@ func longest(beginnings []string, id string) int {
 		}
 	}
 	return n
-}
-
-// probable tells whether a mistake is shown without being asked for: that it is one is
-// likely, and it does harm.
-func probable(m *rules.Mistake) bool {
-	return m.Confidence >= rules.Medium && m.Severity >= rules.Warning
 }

@@ -18,7 +18,7 @@ func LintVerdict(r *lint.Result) string {
 	for _, f := range r.Findings {
 		in[f.File] = true
 		switch {
-		case f.Confidence < rules.Medium || f.Severity < rules.Warning:
+		case !f.Probable():
 			minor++
 		case strings.HasPrefix(f.Rule, "leak/"):
 			leaks++

@@ -14,6 +14,10 @@ type Mistake struct {
 	Fix        *Fix      // nil where no repair is certain to be right
 }
 
+// Probable tells whether a mistake is shown without being asked for: that it is one is
+// likely, and it does harm.
+func (m *Mistake) Probable() bool { return m.Confidence >= Medium && m.Severity >= Warning }
+
 // Related is another place of the source that a mistake rests on.
 type Related struct {
 	Start, End int

@@ -128,7 +128,7 @@ func found(t *testing.T, src *syntax.Source) []string {
 	var rows []string
 	for _, m := range check(t, src) {
 		level := ""
-		if !Probable(m) {
+		if !m.Probable() {
 			level = " (all)"
 		}
 		rows = append(rows, fmt.Sprintf("%d%s %s", src.TextLine(m.Start), level, m.Rule))

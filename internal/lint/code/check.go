@@ -77,12 +77,6 @@ func Rules() []string {
 	return slices.Compact(ids)
 }
 
-// Probable reports whether a mistake is shown when nothing more is asked for: it is likely to
-// be one, and costs memory.
-func Probable(m rules.Mistake) bool {
-	return m.Confidence >= rules.Medium && m.Severity >= rules.Warning
-}
-
 // Concerns reports whether any rule would look at a source: most have nothing to do with
 // GPUs, and need not even be parsed.
 func Concerns(text []byte) bool {
