@@ -17,6 +17,8 @@ type facts struct {
 	sizes    *[]randomSize
 	main     *syntax.Node
 	callsIn  *map[*pyscope.Loop][]*pyscope.Call
+	wants    *[]int // offsets of what needs gradients
+	frozen   *bool  // parameters are kept from needing them
 }
 
 // memo returns what is kept, or finds and keeps it.

@@ -1,43 +1,31 @@
 package code
 
 import (
-	"fmt"
-	"regexp"
-
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/syntax"
 )
 
 // Whether something happens once or again and again decides whether it is a leak.
 
-// perStep matches the names of functions that are called for each batch, by people's own
-// loops and by frameworks.
-var perStep = regexp.MustCompile(`^(_?((train|training|optimi[sz]e|update|run|do|fit|learn|inner)_)?(one_)?(step|batch|iter|iteration)(_fn)?|closure|learn|optimize_parameters|optimi[sz]e_model|backward_pass|update_(model|network|networks|policy|actor|critic|parameters|weights|params|generator|discriminator)|train_on_batch|on_train_batch_(start|end))$`)
-
-// repeats reports whether a node runs again and again, and why: in a loop, in a function
-// that is named for a step, or called in a loop.
-func (p *pass) repeats(n syntax.Node) (string, bool) { return p.repeatsAt(n, 0) }
-
-func (p *pass) repeatsAt(n syntax.Node, depth int) (string, bool) {
-	if l := p.loopStatement(n); l != nil {
-		return fmt.Sprintf("line %d: the loop", p.Line(l.Node)), true
-	}
-	f := p.Function(n)
-	if f == nil || depth > 3 {
-		return "", false
-	}
-	if perStep.MatchString(f.Name) {
-		return fmt.Sprintf("line %d: %s runs once a step", p.Line(f.Node), f.Name), true
-	}
-	for _, c := range f.Callers {
-		if why, ok := p.repeatsAt(c.Node, depth+1); ok && p.Function(c.Node) != f {
-			if depth == 0 && p.loopStatement(c.Node) != nil {
-				why = fmt.Sprintf("line %d: %s is called in a loop", p.Line(c.Node), f.Name)
-			}
-			return why, true
-		}
+// repeats reports whether a node runs again and again, and why.
+func (p *pass) repeats(n syntax.Node) (string, bool) {
+	if r := p.Repeated(n); r != nil {
+		return "it runs again and again: " + r.Why, true
 	}
 	return "", false
+}
+
+// mostJudged is how many candidates of one rule are looked at in a source. The rules go over
+// all calls for each; a source with more is made by a program, if not to be slow to check.
+const mostJudged = 300
+
+// tally counts candidates.
+type tally int
+
+// over counts one more, and reports whether they are too many.
+func (t *tally) over() bool {
+	*t++
+	return *t > mostJudged
 }
 
 // madeInLoop returns a call that makes objects of a class, or of one derived from it, in a for

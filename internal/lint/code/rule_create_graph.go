@@ -13,8 +13,9 @@ import (
 // a cycle with the parameters. Where .grad is set to None in the same function, the cycle is cut, and
 // what is left is a higher peak.
 func checkCreateGraph(p *pass) {
+	var judged tally
 	for _, c := range p.Calls {
-		if !isBackward(c) || !backwardFlag(c, 2, "create_graph").Is("true") || p.Grad(c.Node).Mode == pyscope.GradOff {
+		if !isBackward(c) || !backwardFlag(c, 2, "create_graph").Is("true") || judged.over() || p.Grad(c.Node).Mode == pyscope.GradOff {
 			continue
 		}
 		m := rules.Mistake{

@@ -3,6 +3,7 @@ package code
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
@@ -14,9 +15,10 @@ import (
 // autograd on: in a loop over data it costs the memory of a training step. Whatever needs
 // gradients in the function keeps the rule silent: attacks, saliency, batch norm held still.
 func checkEvalWithoutNoGrad(p *pass) {
+	var switches, named tally
 	judged := map[*pyscope.Function]bool{}
 	for _, c := range p.Calls {
-		if c.Method == "eval" && len(c.Args()) == 0 {
+		if c.Method == "eval" && len(c.Args()) == 0 && !switches.over() {
 			p.evalSwitch(c, judged)
 		}
 	}
@@ -25,7 +27,7 @@ func checkEvalWithoutNoGrad(p *pass) {
 	}
 	for _, f := range p.Functions {
 		if !judged[f] && (evaluates.MatchString(f.Name) || len(f.Callers) > 0 && len(f.Escapes) == 0) {
-			p.evalByName(f)
+			p.evalByName(f, &named)
 		}
 	}
 }
@@ -51,7 +53,7 @@ func (p *pass) evalSwitch(c *pyscope.Call, judged map[*pyscope.Function]bool) {
 		if p.Grad(run.Node).Mode != pyscope.GradOn {
 			continue
 		}
-		if p.wantsGradients(c.Node, until) || p.frozen(model) {
+		if p.wantsGradients(c.Node, until) || p.frozen() {
 			return
 		}
 		p.reportEval(run, c.Node, model)
@@ -111,16 +113,24 @@ var needsGrad = regexp.MustCompile(`backward\(|autograd\.|requires_grad_\(\)|req
 // wantsGradients reports whether something needs a graph after eval(), in the same block, before
 // the model is switched back.
 func (p *pass) wantsGradients(n syntax.Node, until int) bool {
-	block := n.Enclosing("block", "module")
-	return needsGrad.Match(p.Tree.Source.Text[n.End():max(n.End(), min(until, block.End()))])
+	until = min(until, n.Enclosing("block", "module").End())
+	wants := memo(&p.facts.wants, func() []int {
+		var at []int
+		for _, m := range needsGrad.FindAllIndex(p.Tree.Source.Text, -1) {
+			at = append(at, m[0])
+		}
+		return at
+	})
+	i, _ := slices.BinarySearch(wants, n.End())
+	return i < len(wants) && wants[i] < until
 }
 
 // frozen reports whether the parameters of a model are kept from needing gradients anywhere in the module.
-func (p *pass) frozen(model syntax.Node) bool {
-	text := string(p.Tree.Source.Text)
-	return strings.Contains(text, "requires_grad_(False)") || strings.Contains(text, "requires_grad = False") || strings.Contains(text, "requires_grad=False") ||
-		strings.Contains(strings.ToLower(text), "freeze")
+func (p *pass) frozen() bool {
+	return memo(&p.facts.frozen, func() bool { return freezes.Match(p.Tree.Source.Text) })
 }
+
+var freezes = regexp.MustCompile(`requires_grad_\(False\)|requires_grad ?= ?False|(?i)freeze`)
 
 // reportEval reports a run of a model in evaluation mode: a warning in a loop, to know otherwise.
 func (p *pass) reportEval(run *pyscope.Call, because, model syntax.Node) {
@@ -162,14 +172,17 @@ var importsTorch = regexp.MustCompile(`(?m)^import torch\s*$`)
 
 // evalByName judges a function that is named for an evaluation, or that only evaluations call: it is
 // probable where all that call it in the module have switched the model before.
-func (p *pass) evalByName(f *pyscope.Function) {
+func (p *pass) evalByName(f *pyscope.Function, named *tally) {
 	if needsGrad.MatchString(f.Node.Text()) || f.Class != nil && (f.Class.IsModule() || isCallback(f.Class)) {
 		return
 	}
 	for _, run := range f.Calls {
 		l := p.Loop(run.Node)
-		if l == nil || l.Small() || !p.givenModel(run.Callee, f) || p.Grad(run.Node).Mode != pyscope.GradOn || p.frozen(run.Callee) {
+		if l == nil || l.Small() || !p.givenModel(run.Callee, f) || p.Grad(run.Node).Mode != pyscope.GradOn || p.frozen() {
 			continue
+		}
+		if named.over() {
+			return
 		}
 		switched := p.callersSwitch(f)
 		if !switched.Ok() && !evaluates.MatchString(f.Name) {
@@ -201,10 +214,16 @@ func (p *pass) givenModel(callee syntax.Node, f *pyscope.Function) bool {
 	return callee.Is("attribute") && callee.Field("object").Text() == selfName(f) && modelNames.MatchString(callee.Field("attribute").Text())
 }
 
+// mostCallers is how many calls of a function are looked at.
+const mostCallers = 20
+
 // callersSwitch returns a call of eval() on what a call of the function is given, before it in the
 // same code; none where one of the calls has no such thing.
 func (p *pass) callersSwitch(f *pyscope.Function) syntax.Node {
 	var found syntax.Node
+	if len(f.Callers) > mostCallers {
+		return found
+	}
 	for _, call := range f.Callers {
 		if found = p.switchedBefore(call); !found.Ok() {
 			return found

@@ -14,8 +14,9 @@ import (
 // checkExceptionFrame looks at handlers of out-of-memory errors that try again while the
 // exception, and so all tensors of the failed call, is alive; and at such that keep it.
 func checkExceptionFrame(p *pass) {
+	var judged tally
 	for n := range p.Tree.Root().Descendants() {
-		if !n.Is("except_clause") || !p.catchesOOM(n) {
+		if !n.Is("except_clause") || !p.catchesOOM(n) || judged.over() {
 			continue
 		}
 		handler := newHandler(p, n)

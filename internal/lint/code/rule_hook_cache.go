@@ -18,9 +18,10 @@ var registersHook = map[string]bool{
 // checkHookCache looks at hooks: at those that keep what they are given, once for each call,
 // and at those that are added anew in each round of a loop.
 func checkHookCache(p *pass) {
+	var judged tally
 	seen := map[*pyscope.Function]bool{}
 	for _, c := range p.Calls {
-		if !registersHook[c.Method] || !p.hookStays(c) {
+		if !registersHook[c.Method] || judged.over() || !p.hookStays(c) {
 			continue
 		}
 		for _, h := range p.hooksOf(c.Arg(0, "hook")) {

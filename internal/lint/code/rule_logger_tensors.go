@@ -14,11 +14,12 @@ import (
 // add it up or collect it as it is, and for AverageMeters of others. Loggers mostly make a number of
 // it at once, and how they do is not in the source, so of those only what the module shows counts.
 func checkLoggerTensors(p *pass) {
+	var judged tally
 	for _, c := range p.Calls {
 		if c.Class != nil || c.Method == "" || p.Grad(c.Node).Mode != pyscope.GradOn {
 			continue
 		}
-		if meterMethods[c.Method] && c.Target == nil && p.averages(c.Object) {
+		if meterMethods[c.Method] && c.Target == nil && p.averages(c.Object) && !judged.over() {
 			p.meterGiven(c, c.Arg(0, "val"), syntax.Node{}, rules.Medium)
 		}
 		if c.Target == nil || c.Target.Class == nil || c.Target.Class.IsModule() || c.Target.Name == "__init__" || p.Class(c.Node) == c.Target.Class {

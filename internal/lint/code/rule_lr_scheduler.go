@@ -11,6 +11,7 @@ import (
 // checkLRScheduler looks for schedulers whose function refers to the object that holds the scheduler:
 // a cycle with the optimizer, its state and the parameters on it.
 func checkLRScheduler(p *pass) {
+	var judged tally
 	for _, c := range p.Calls {
 		class := p.Class(c.Node)
 		f := p.Function(c.Node)
@@ -25,7 +26,7 @@ func checkLRScheduler(p *pass) {
 			continue
 		}
 		what := p.overSelf(c.Arg(1, "lr_lambda"), class, self)
-		if what == "" {
+		if what == "" || judged.over() {
 			continue
 		}
 		p.report(c.Node, p.selfReference(class, "leak/lr-scheduler",

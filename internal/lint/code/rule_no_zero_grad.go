@@ -14,10 +14,11 @@ import (
 // gradients: not in the loop, nor in what it calls. What is not in the module may do it as
 // well, so any call that sounds like it keeps the rule silent.
 func checkNoZeroGrad(p *pass) {
+	var judged tally
 	for _, c := range p.Calls {
 		optimizer, ok := p.stepped(c)
 		loop := p.loopStatement(c.Node)
-		if !ok || loop == nil || p.startsAnew(optimizer, c.Node) || !p.makesGradients(loop, c) {
+		if !ok || loop == nil || judged.over() || p.startsAnew(optimizer, c.Node) || !p.makesGradients(loop, c) {
 			continue
 		}
 		outside, cleared := p.zeroed(optimizer, loop, c)

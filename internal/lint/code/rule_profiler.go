@@ -13,8 +13,9 @@ import (
 // checkProfiler looks for profilers without a schedule that stay on for a whole training: they keep
 // every event until they stop.
 func checkProfiler(p *pass) {
+	var judged tally
 	for _, c := range p.calls("torch.profiler.profile", "torch.autograd.profiler.profile", "torch.profiler._KinetoProfile", "torch.profiler.profiler.profile") {
-		if c.Open() || given(c.Keyword("schedule")) || dependsOnFlag(c.Arg(0, "enabled")) && c.Name == "torch.autograd.profiler.profile" {
+		if judged.over() || c.Open() || given(c.Keyword("schedule")) || dependsOnFlag(c.Arg(0, "enabled")) && c.Name == "torch.autograd.profiler.profile" {
 			continue
 		}
 		long, what := p.profiled(c)

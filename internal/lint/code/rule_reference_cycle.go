@@ -12,11 +12,15 @@ import (
 // method, one that is given to a part which keeps it, two that store each other. Trees and
 // graphs are full of those; they cost GPU memory where objects with tensors are made again and again.
 func checkReferenceCycle(p *pass) {
+	var judged tally
 	for _, class := range p.Classes {
 		if class.IsModule() || class.IsFunction() {
 			continue
 		}
 		for _, s := range p.cycleStores(class) {
+			if judged.over() {
+				return
+			}
 			m := p.selfReference(class, "leak/reference-cycle", s.what, "make one direction a weakref.ref, or hand the object in where it is used instead of storing it")
 			if m.Severity == rules.Warning && !p.tensorsIn(class) {
 				m.Severity = rules.Info

@@ -14,11 +14,12 @@ import (
 // one forward, so a later backward or grad in the iteration keeps the rule silent, and so does
 // a loss whose forward ran outside of the loop.
 func checkRetainGraph(p *pass) {
+	var judged tally
 	for _, c := range p.Calls {
 		if !isBackward(c) || !backwardFlag(c, 1, "retain_graph").Is("true") || backwardFlag(c, 2, "create_graph").Is("true") {
 			continue
 		}
-		if p.Grad(c.Node).Mode == pyscope.GradOff || p.graphUsedAgain(c) {
+		if judged.over() || p.Grad(c.Node).Mode == pyscope.GradOff || p.graphUsedAgain(c) {
 			continue
 		}
 		m := rules.Mistake{

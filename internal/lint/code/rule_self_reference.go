@@ -13,11 +13,15 @@ import (
 // themselves. It is a warning where the module has parameters to keep, or the source makes several
 // of them one after the other; an activation without any costs nothing.
 func checkModuleSelfReference(p *pass) {
+	var judged tally
 	for _, class := range p.Classes {
 		if !class.IsModule() {
 			continue
 		}
 		for _, s := range p.selfStores(class) {
+			if judged.over() {
+				return
+			}
 			m := p.selfReference(class, "leak/module-self-reference", fmt.Sprintf(
 				"%s is stored in the %s itself: a cycle that keeps all of its parameters after the last reference is gone", s.what, class.Name),
 				"write a method and look it up when it is called, or hold weakref.ref(self) or weakref.WeakMethod in what is stored")
