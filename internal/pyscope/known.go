@@ -58,6 +58,10 @@ var (
 	// parameterFree are modules whose result has a graph only if what they are given has.
 	parameterFree = set("ReLU", "GELU", "SiLU", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Flatten", "Dropout", "Identity", "MaxPool2d", "AvgPool2d",
 		"AdaptiveAvgPool2d", "Upsample", "PixelShuffle", "CosineSimilarity", "PairwiseDistance", "LeakyReLU", "ELU", "Hardswish", "ReLU6")
+	// makerVerbs begin the names of functions that make something, verbs those of functions.
+	makerVerbs = set("build", "get", "create", "make", "load", "init", "setup", "define", "prepare", "construct", "instantiate", "new")
+	verbs      = set("build", "get", "create", "make", "load", "init", "setup", "define", "prepare", "construct", "instantiate", "new",
+		"train", "test", "eval", "evaluate", "save", "run", "fit", "update", "set", "is", "has", "count", "print", "freeze", "compile", "wrap", "convert", "export")
 	// moduleNames are what people call their models.
 	moduleNames = set("model", "net", "network", "encoder", "decoder", "generator", "discriminator", "backbone", "classifier", "policy", "actor", "critic", "student",
 		"netg", "netd", "net_g", "net_d", "unet", "vae", "transformer", "rnn", "lstm", "gru", "resnet", "cnn", "mlp", "q_net", "policy_net", "ddp_model")

@@ -132,6 +132,9 @@ func (e *evaluator) joined(c *Call) Value {
 
 // method is a call of an object's method that is not the module's own.
 func (e *evaluator) method(c *Call) Value {
+	if p := e.m.Place(c.Callee); p != nil && len(p.Stores()) > 0 { // an attribute: self.write = nn.Linear(…)
+		return e.called(c, e.value(c.Callee))
+	}
 	switch {
 	case plainMethods[c.Method]:
 		return Value{May: Plain}
@@ -195,6 +198,9 @@ func (e *evaluator) called(c *Call, callee Value) Value {
 	if callee.Has(NetModule) {
 		return e.fromModule(c, callee, callee.Only(NetModule))
 	}
+	if soundsLikeMaker(c.Callee) {
+		return Value{May: NetModule | Unknown}
+	}
 	if soundsLikeLoss(c.Callee) {
 		v := e.recorded(c.Node, e.joined(c))
 		v.May &^= Plain
@@ -242,13 +248,29 @@ func makesModule(name string) bool {
 
 // soundsLikeModule reports whether an expression is called as people call models.
 func (e *evaluator) soundsLikeModule(n syntax.Node) bool {
-	name := strings.ToLower(strings.TrimLeft(lastPart(n.Text()), "_"))
+	name := plainName(n)
+	verb, _, _ := strings.Cut(name, "_")
+	return !verbs[verb] && namesModule(name)
+}
+
+// soundsLikeMaker reports whether a function is called as people call those that make models: build_model.
+func soundsLikeMaker(n syntax.Node) bool {
+	verb, noun, _ := strings.Cut(plainName(n), "_")
+	return makerVerbs[verb] && namesModule(noun)
+}
+
+// plainName returns the last part of a name in small letters.
+func plainName(n syntax.Node) string {
+	return strings.ToLower(strings.TrimLeft(lastPart(n.Text()), "_"))
+}
+
+func namesModule(name string) bool {
 	return moduleNames[name] || strings.HasSuffix(name, "_model") || strings.HasSuffix(name, "_net") || strings.HasSuffix(name, "_network") ||
 		strings.HasPrefix(name, "model_") && len(name) <= 8
 }
 
 func soundsLikeLoss(n syntax.Node) bool {
-	name := strings.ToLower(strings.TrimLeft(lastPart(n.Text()), "_"))
+	name := plainName(n)
 	return strings.HasPrefix(name, "criterion") || strings.HasSuffix(name, "criterion") || strings.HasPrefix(name, "loss_f") ||
 		strings.HasSuffix(name, "_loss") || name == "loss" || name == "lossfn" || name == "get_loss" || name == "compute_loss"
 }

@@ -82,7 +82,7 @@ func isContainer(r *Ref) bool {
 // byUse lets what is done with a place tell what it is, where its stores do not: backward() is
 // called on graphs, parameters() on modules.
 func (e *evaluator) byUse(v Value, n syntax.Node, p *Place) Value {
-	if v.Has(Unknown) && !v.Has(NetModule) && usedAsModule(p) {
+	if v.Has(Unknown) && usedAsModule(p) {
 		v.May = v.May&^(Unknown|Object) | NetModule
 	}
 	if v.Has(Unknown) || v.Has(Graph) && !v.Sure {

@@ -171,7 +171,7 @@ func (p *pass) overBatches(a adding) bool {
 	case p.inForward(a.at) || !a.kept.Sure && p.ofUnknownClass(a.at):
 		return loopsOver(l, loaderNames)
 	}
-	return loopsOver(l, dataHead) || a.kept.Sure && (!a.leaves && p.overSlices(l) || p.stepOf(l).trains)
+	return loopsOver(l, dataHead) || a.kept.Sure && (yieldsBatches(l) || !a.leaves && p.overSlices(l) || p.stepOf(l).trains)
 }
 
 // ofUnknownClass reports whether a node is in a class with a base from another file, which may

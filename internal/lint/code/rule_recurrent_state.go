@@ -17,7 +17,9 @@ func checkRecurrentState(p *pass) {
 			continue
 		}
 		if c := p.Call(unindexed(r.Value)); c != nil && p.takesState(c, r.Place) {
-			p.carriesState(r, c)
+			p.carriesState(r)
+		} else if c == nil && r.Place.Class != nil && p.mixesState(r) {
+			p.carriesState(r)
 		}
 	}
 }
@@ -53,6 +55,23 @@ func (p *pass) takesState(c *pyscope.Call, state *pyscope.Place) bool {
 	return false
 }
 
+// mixesState reports whether a forward makes the next state of the last one by arithmetic: self.memory = 0.9 *
+// self.memory + self.write(x).
+func (p *pass) mixesState(r *pyscope.Ref) bool {
+	f := p.Function(r.Node)
+	return f != nil && f.Name == "forward" && r.Value.Is("binary_operator") && p.mentions(r.Value, r.Place) && p.Value(r.Value).Has(pyscope.Graph) && p.feeds(r)
+}
+
+// feeds reports whether the state goes into its next value with its graph.
+func (p *pass) feeds(r *pyscope.Ref) bool {
+	for n := range r.Value.Descendants() {
+		if p.Place(n) == r.Place && n.Parent().Is("binary_operator") && p.Value(n).Has(pyscope.Graph) {
+			return true
+		}
+	}
+	return false
+}
+
 // chain is what a state is carried through.
 type chain struct {
 	again    pyscope.Repeat
@@ -61,7 +80,7 @@ type chain struct {
 	cut      *pyscope.Ref  // where a round may cut it, on a condition
 }
 
-func (p *pass) carriesState(r *pyscope.Ref, c *pyscope.Call) {
+func (p *pass) carriesState(r *pyscope.Ref) {
 	ch, ok := p.chainOf(r)
 	if !ok {
 		return
@@ -87,7 +106,7 @@ func (p *pass) carriesState(r *pyscope.Ref, c *pyscope.Call) {
 	default:
 		m.Related = append(m.Related, related(ch.backward.Node, "goes back through all of them"))
 	}
-	p.report(statementOf(c.Node), m)
+	p.report(statementOf(r.Node), m)
 }
 
 // chainOf finds the loop, or the function that is called for each step, in which backward runs in
