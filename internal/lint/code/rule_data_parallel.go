@@ -2,17 +2,19 @@ package code
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/syntax"
 )
 
 // checkDataParallel finds models that are wrapped in DataParallel. Over one device it does nothing, and
 // people keep it for the names in their checkpoints.
 func checkDataParallel(p *pass) {
 	for _, c := range p.calls("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel") {
-		if oneDevice(c) || p.unwrapped(c) {
+		if oneDevice(c) || p.unwrapped(c) || wrappedBefore(c) {
 			continue
 		}
 		model := "the model"
@@ -41,6 +43,13 @@ func (p *pass) unwrapped(c *pyscope.Call) bool {
 		}
 	}
 	return false
+}
+
+// wrappedBefore reports whether a call runs only where a model came wrapped: it is put back as it was.
+func wrappedBefore(c *pyscope.Call) bool {
+	return slices.ContainsFunc(conditions(c.Node, syntax.Node{}), func(k condition) bool {
+		return !k.negated && strings.Contains(k.Text(), "isinstance") && strings.Contains(k.Text(), "DataParallel")
+	})
 }
 
 // chosenByCaller returns how sure a finding is: where a function or class is DataParallel's by name, whoever

@@ -9,3 +9,11 @@ def load(model, path):
         model.load_state_dict(weights)
         model = model.module
     return model
+
+
+def load_unwrapped(model, path):
+    weights = torch.load(path, map_location="cpu")
+    if isinstance(model, nn.DataParallel):
+        model.module.load_state_dict(weights)
+        model = nn.DataParallel(model.module)
+    return model
