@@ -2,17 +2,23 @@ package code
 
 import (
 	"github.com/ullage-dev/ullage/internal/pyscope"
+	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/syntax"
 )
 
 // Whether something happens once or again and again decides whether it is a leak.
 
-// repeats reports whether a node runs again and again, and why.
-func (p *pass) repeats(n syntax.Node) (string, bool) {
-	if r := p.Repeated(n); r != nil {
-		return "it runs again and again: " + r.Why, true
+// repeats reports whether a node runs again and again, and what makes it.
+func (p *pass) repeats(n syntax.Node) (rules.Related, bool) {
+	r := p.Repeated(n)
+	if r == nil {
+		return rules.Related{}, false
 	}
-	return "", false
+	at := r.Node
+	if at.Is("for_statement", "while_statement") { // its head: the whole of it is many lines
+		at = at.Child(0)
+	}
+	return related(at, "this makes it run again and again"), true
 }
 
 // mostJudged is how many candidates of one rule are looked at in a source. The rules go over

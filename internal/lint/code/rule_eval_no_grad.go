@@ -137,12 +137,12 @@ func (p *pass) reportEval(run *pyscope.Call, because, model syntax.Node) {
 	m := rules.Mistake{
 		Rule: "leak/eval-without-no-grad", Severity: rules.Info, Confidence: rules.Medium,
 		Message: fmt.Sprintf("%s is in evaluation mode, and autograd still records what it computes", short(model)),
-		Remedy:  "put it under with torch.inference_mode(): (torch.no_grad() where results go back into training), or decorate the function with it",
+		Remedy:  "run it under torch.inference_mode() (torch.no_grad() where results go back into training), or decorate the function with it",
 		Related: []rules.Related{related(because, "eval() switches dropout and batch norm, not autograd")},
 	}
 	if l := p.Loop(run.Node); l != nil && !l.Small() {
 		m.Severity = rules.Warning
-		m.Evidence = append(m.Evidence, fmt.Sprintf("line %d: for each round of the loop", p.Line(l.Node)))
+		m.Related = append(m.Related, related(l.Node.Child(0), "for each round of this loop"))
 		m.Fix = p.withoutGrad(p.Function(run.Node))
 	}
 	p.report(run.Node, m)

@@ -80,7 +80,7 @@ func (h handler) retries() bool {
 		}
 		m := rules.Mistake{
 			Rule: "leak/exception-frame", Severity: rules.Warning, Confidence: rules.Medium,
-			Message: fmt.Sprintf("%s is tried again inside the except block, where the exception still holds every tensor of the failed call", short(c.Callee)),
+			Message: fmt.Sprintf("%s runs inside the except block, where the exception still holds every tensor of the call that failed", short(c.Callee)),
 			Remedy:  "only note in the except block that it failed, and try again after the block has been left",
 		}
 		if failed.Ok() {

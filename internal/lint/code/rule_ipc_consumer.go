@@ -27,7 +27,8 @@ func checkIPCConsumer(p *pass) {
 			p.report(c.Node, rules.Mistake{
 				Rule: "leak/ipc-consumer", Severity: rules.Warning, Confidence: rules.Medium,
 				Message:  fmt.Sprintf("%s sends %s, a tensor on the GPU: it stays allocated here until the receiver has dropped it", short(c.Callee), short(sent)),
-				Evidence: []string{why, "the queue has no maxsize"},
+				Evidence: []string{"the queue has no maxsize"},
+				Related:  []rules.Related{why},
 				Remedy:   fmt.Sprintf("send %s.cpu(); or give the queue a maxsize, and have the receiver copy the tensor and delete it at once", short(sent)),
 			})
 		}

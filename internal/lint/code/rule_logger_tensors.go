@@ -53,9 +53,9 @@ func (p *pass) meterGiven(c *pyscope.Call, arg, store syntax.Node, sure rules.Co
 	}
 	m := rules.Mistake{
 		Rule: "leak/logger-tensors", Severity: rules.Warning, Confidence: sure,
-		Message:  fmt.Sprintf("%s is given %s with its graph, and adds it to what it keeps", short(c.Callee), short(arg)),
-		Evidence: []string{why},
-		Remedy:   fmt.Sprintf("give it %s.detach(), or %[1]s.item() where a wait for the GPU does no harm", short(arg)),
+		Message: fmt.Sprintf("%s is given %s with its graph, and adds it to what it keeps", short(c.Callee), short(arg)),
+		Related: []rules.Related{why},
+		Remedy:  fmt.Sprintf("give it %s.detach(), or %[1]s.item() where a wait for the GPU does no harm", short(arg)),
 	}
 	if arg.Is("identifier", "attribute") {
 		m.Fix = &rules.Fix{

@@ -18,7 +18,7 @@ func checkNotebookOut(p *pass) {
 	for _, n := range p.shown() {
 		m := rules.Mistake{
 			Rule: "leak/notebook-out", Severity: rules.Warning, Confidence: rules.Medium,
-			Remedy: fmt.Sprintf("end the line in a semicolon, or print(%s) what is to be seen of it", short(n)),
+			Remedy: "end the line in a semicolon, or print what is to be seen of it",
 		}
 		switch v := p.Value(n); {
 		case p.isModel(n, v):
@@ -30,8 +30,8 @@ func checkNotebookOut(p *pass) {
 			m.Related = append(m.Related, related(freed, "deleted here"))
 		case v.Has(pyscope.Graph) && v.Sure && p.Grad(n).Mode == pyscope.GradOn:
 			m.Message = fmt.Sprintf("the cell ends in %s, a tensor with its graph: Out keeps all that its forward saved", short(n))
-			if v.Why != "" {
-				m.Evidence = append(m.Evidence, v.Why)
+			if v.Node.Ok() {
+				m.Related = append(m.Related, related(v.Node, "its graph comes from here"))
 			}
 		case v.Only(pyscope.Tensor|pyscope.Leaf) && p.cudaTensor(n, 0).Ok():
 			m.Severity = rules.Info

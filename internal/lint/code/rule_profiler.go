@@ -24,12 +24,12 @@ func checkProfiler(p *pass) {
 		}
 		m := rules.Mistake{
 			Rule: "leak/profiler", Severity: rules.Warning, Confidence: rules.Medium,
-			Message: fmt.Sprintf("%s has no schedule and records %s: every event stays in memory until it stops", short(c.Callee), what),
+			Message: fmt.Sprintf("%s has no schedule and records %s: every event stays in memory", short(c.Callee), what),
 			Remedy:  "give it schedule=torch.profiler.schedule(wait=1, warmup=1, active=3, repeat=1) and call its step() once in each iteration",
 			Related: []rules.Related{related(long, "what it records")},
 		}
 		if costly := costlyFlags(c); costly != "" {
-			m.Evidence = append(m.Evidence, costly+" keep more of each event")
+			m.Evidence = append(m.Evidence, "more is kept of each event with "+costly)
 		}
 		p.report(c.Node, m)
 	}
@@ -65,7 +65,7 @@ func (p *pass) profiled(c *pyscope.Call) (syntax.Node, string) {
 func (p *pass) longWork(body syntax.Node) (syntax.Node, string) {
 	for _, l := range p.Loops {
 		if l.Node.In(body) && l.Node.Is("for_statement", "while_statement") && !l.Small() && !leaves(l) && (goesOverData(l) || l.Node.Is("while_statement")) {
-			return l.Node.Child(0), fmt.Sprintf("the whole loop of line %d", p.Line(l.Node))
+			return l.Node.Child(0), "the whole loop over " + loopOver(l)
 		}
 	}
 	for _, call := range p.Calls {
@@ -74,6 +74,14 @@ func (p *pass) longWork(body syntax.Node) (syntax.Node, string) {
 		}
 	}
 	return syntax.Node{}, ""
+}
+
+// loopOver names what a loop goes over.
+func loopOver(l *pyscope.Loop) string {
+	if over := l.Over(); over.Ok() {
+		return short(over)
+	}
+	return "while " + short(l.Node.Field("condition"))
 }
 
 // leaves reports whether a loop may be left before its end: it is then mostly a few steps.
@@ -127,5 +135,5 @@ func (p *pass) neverStopped(c *pyscope.Call) (syntax.Node, string) {
 			return syntax.Node{}, ""
 		}
 	}
-	return started, "from its start on, as nothing in the source stops it"
+	return started, "from its start on, and nothing in the source stops it"
 }

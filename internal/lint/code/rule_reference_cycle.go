@@ -155,8 +155,7 @@ func (p *pass) reportPeers(at syntax.Node, a, b *pyscope.Place) {
 		for _, place := range []*pyscope.Place{a, b} {
 			if held := p.tensorPut(place); held.Ok() {
 				m.Severity = rules.Warning
-				m.Evidence = []string{why}
-				m.Related = append(m.Related, related(held, "a tensor that the cycle holds"))
+				m.Related = []rules.Related{why, related(held, "a tensor that the cycle holds")}
 			}
 		}
 	}

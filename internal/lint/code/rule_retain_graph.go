@@ -29,7 +29,7 @@ func checkRetainGraph(p *pass) {
 		}
 		if why, ok := p.repeats(c.Node); ok {
 			m.Confidence = rules.Medium
-			m.Evidence = append(m.Evidence, why)
+			m.Related = append(m.Related, why)
 		}
 		p.report(c.Node, m)
 	}
