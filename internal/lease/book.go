@@ -59,6 +59,15 @@ func (b *Book) Lease(id ID) (Lease, bool) {
 	return Lease{}, false
 }
 
+// Keyed returns the lease that came of a user's request with a key, if it is remembered.
+func (b *Book) Keyed(user, key string) (Lease, bool) {
+	id, ok := b.keys[[2]string{user, key}]
+	if !ok || key == "" {
+		return Lease{}, false
+	}
+	return b.Lease(id)
+}
+
 // Leases returns those that live, by id.
 func (b *Book) Leases() []Lease {
 	all := make([]Lease, 0, len(b.live))

@@ -145,43 +145,52 @@ func (a *Agent) postLease(q *question) (any, error) {
 	if err := a.watching(); err != nil {
 		return nil, unready(nil, "nothing is granted now: %v", err)
 	}
-	request, err := a.requestOf(q.who, &asked)
+	request, holder, err := a.requestOf(q.who, &asked)
 	if err != nil {
 		return nil, err
 	}
-	return a.submit(q, request)
+	return a.submit(q, request, holder)
 }
 
-// requestOf makes a request of what a client asks for: the rest is known of the client.
-func (a *Agent) requestOf(who *caller, asked *client.Request) (lease.Request, error) {
-	r := lease.Request{
+// requestOf makes a request of what a client asks for: the rest is known of the client. holder is
+// why no process can hold it.
+func (a *Agent) requestOf(who *caller, asked *client.Request) (r lease.Request, holder, err error) {
+	r = lease.Request{
 		User: who.user, Group: who.group, Project: asked.Project, Name: asked.Name, Key: asked.Key,
 		MemoryBytes: asked.MemoryBytes, Devices: asked.Devices, Device: asked.Device, Model: asked.Model,
 		Exclusive: asked.Exclusive, Priority: asked.Priority, Queue: asked.Queue, TTLMS: asked.TTLMS,
 		Detached: asked.Detached, NoWait: asked.NoWait,
 	}
 	if err := a.mayUse(who, asked.Project); err != nil {
-		return r, err
+		return r, nil, err
 	}
 	if asked.Detached {
 		if asked.HolderPID != 0 {
-			return r, invalidf("a detached lease has no holder_pid")
+			return r, nil, invalidf("a detached lease has no holder_pid")
 		}
-		return r, nil
+		return r, nil, nil
 	}
-	id, err := a.holderOf(who, asked.HolderPID)
+	id, holder := a.holderOf(who, asked.HolderPID)
 	r.HolderPID, r.HolderStart = id.PID, id.Start
-	return r, err
+	return r, holder, nil
 }
 
-// submit puts a request to the book, and answers with what came of it.
-func (a *Agent) submit(q *question, r lease.Request) (any, error) {
+// submit puts a request to the book, and answers with what came of it. One that no process can hold
+// is refused, unless its key is that of a lease: its holder may have ended since it was granted,
+// and the client may not have heard of that.
+func (a *Agent) submit(q *question, r lease.Request, holder error) (any, error) {
 	ctx, cancel := q.lasting(decisionTime)
 	defer cancel()
 	var l lease.Lease
 	var position int
 	var why []lease.Reason
 	_, err := a.decide(ctx, func(b *lease.Book, atMS int64) ([]lease.Event, error) {
+		if holder != nil {
+			if known, ok := b.Keyed(r.User, r.Key); ok {
+				l, holder = known, nil
+			}
+			return nil, nil // and no error, which would be one of all who share the transaction
+		}
 		id, events, err := b.Submit(atMS, r)
 		l, _ = b.Lease(id)
 		position = inQueue(b, id)
@@ -193,6 +202,8 @@ func (a *Agent) submit(q *question, r lease.Request) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case holder != nil:
+		return nil, holder
 	case l.Cause == lease.NotNow:
 		return nil, notNow(&l, why)
 	case !same(&l.Request, &r):

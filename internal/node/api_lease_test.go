@@ -214,6 +214,26 @@ func TestHolder(t *testing.T) {
 	}
 }
 
+// TestHolderHasEnded: a client that asks again because it heard no answer learns of its lease, also
+// where the holder has ended since; without a lease of that key it is refused.
+func TestHolderHasEnded(t *testing.T) {
+	w := newWorld(t, nil)
+	ann := w.as(annUID)
+	other := w.machine.Begin(holder.ID{}, annUID, holder.Mark{})
+	r := client.Request{MemoryBytes: units.GiB, HolderPID: other.PID, Key: "k"}
+	first := ann.lease(r)
+	w.machine.Kill(other)
+	if again := ann.lease(r); again.ID != first.ID {
+		t.Errorf("the same key is lease %d and %d", first.ID, again.ID)
+	}
+	for _, key := range []string{"", "another"} {
+		r.Key = key
+		ann.refused("POST", "/v1/leases", r, 400, "invalid")
+	}
+	r.Key = "k"
+	w.as(bobUID).refused("POST", "/v1/leases", r, 400, "invalid")
+}
+
 // TestWithdraw: what a process waits for is taken back when it ends, and what others wait for
 // is not; what it holds is not for this to end.
 func TestWithdraw(t *testing.T) {

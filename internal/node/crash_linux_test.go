@@ -81,6 +81,7 @@ func crashing(dir string) error {
 		return err
 	}
 	s := settings.Default()
+	s.Policy.KeepEach = 0 // all of them are looked for in the end
 	if s.Interval, err = time.ParseDuration(cmp.Or(os.Getenv(envInterval), "50ms")); err != nil {
 		return err
 	}
