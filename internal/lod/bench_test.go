@@ -59,7 +59,7 @@ func BenchmarkGroup(b *testing.B) {
 // to 5·10^7 events:
 //
 //	10 ms for a tile
-//	1 ms for live and born
+//	1 ms for live, 10 ns an event of the range for born
 //
 // With -leak one block in 230 events stays, 86,000 of 20 million. A map of more bytes a bucket
 // than a block has, and of fewer events than a grid has cells, passes over all of them then:

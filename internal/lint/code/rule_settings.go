@@ -112,7 +112,8 @@ func (p *pass) torchImported(n syntax.Node) (syntax.Node, bool) {
 	return syntax.Node{}, false
 }
 
-// checkNoCaching finds the switch that turns the caching allocator off, which any value does.
+// checkNoCaching finds the switch that turns the caching allocator off. Up to PyTorch 2.6 any
+// value does.
 func checkNoCaching(p *pass) {
 	for _, s := range p.settings() {
 		if s.name != "PYTORCH_NO_CUDA_MEMORY_CACHING" || !s.own {
@@ -121,11 +122,12 @@ func checkNoCaching(p *pass) {
 		m := rules.Mistake{
 			Rule: "conf/no-caching", Severity: rules.Warning, Confidence: rules.High,
 			Message:  "PYTORCH_NO_CUDA_MEMORY_CACHING makes a cudaMalloc and a cudaFree of every tensor",
-			Evidence: []string{"any value turns caching off, 0 as well"},
+			Evidence: []string{"up to PyTorch 2.6 any value turns caching off, 0 as well; since 2.7 only 1 does"},
 			Remedy:   "remove it; set it in the shell for one run under compute-sanitizer",
 		}
 		if text, ok := literal(s.value); ok && text == "0" {
-			m.Message = `PYTORCH_NO_CUDA_MEMORY_CACHING="0" turns caching off as any other value does: each tensor is a cudaMalloc and a cudaFree`
+			m.Confidence = rules.Medium
+			m.Message = `PYTORCH_NO_CUDA_MEMORY_CACHING="0" turns caching off up to PyTorch 2.6: each tensor is a cudaMalloc and a cudaFree`
 		}
 		p.report(s.node, m)
 	}

@@ -35,12 +35,12 @@ func Variable(name, value string) []Fault {
 	return found
 }
 
-// noCaching: PyTorch asks only whether the variable is there.
+// noCaching: up to 2.6 PyTorch asks only whether the variable is there, since 2.7 whether it is 1.
 func noCaching(found *faults, value string) {
 	switch strings.ToLower(value) {
 	case "", "0", "false", "off", "no":
-		found.add("conf/no-caching", rules.Warning, rules.High, "PYTORCH_NO_CUDA_MEMORY_CACHING=%s switches caching off: any value does", value).
-			because("PyTorch asks only whether the variable is set").do("unset PYTORCH_NO_CUDA_MEMORY_CACHING")
+		found.add("conf/no-caching", rules.Warning, rules.Medium, "PYTORCH_NO_CUDA_MEMORY_CACHING=%s switches caching off up to PyTorch 2.6, as any value does", value).
+			because("these releases ask only whether the variable is set; since 2.7 only 1 switches caching off").do("unset PYTORCH_NO_CUDA_MEMORY_CACHING")
 	default:
 		found.add("conf/no-caching", rules.Warning, rules.Medium, "PYTORCH_NO_CUDA_MEMORY_CACHING makes every tensor a cudaMalloc and a cudaFree").
 			because("it is meant for a debugger of memory, not for a run").do("remove PYTORCH_NO_CUDA_MEMORY_CACHING")
