@@ -108,7 +108,7 @@ func (p *pass) backToTraining(c *pyscope.Call, model syntax.Node) int {
 }
 
 // needsGrad matches what people write where a model in evaluation mode is differentiated.
-var needsGrad = regexp.MustCompile(`backward\(|autograd\.|requires_grad_\(\)|requires_grad_\(True|requires_grad ?= ?True|requires_grad=True|create_graph|retain_graph|optimi[sz]er\.step|\.grad\b|attack|saliency|adversar|jacobian|enable_grad|torch\.export|onnx|jit\.trace|torch\.func|vmap\(`)
+var needsGrad = regexp.MustCompile(`backward\(|autograd\.|requires_grad_\(\)|requires_grad_\(True|requires_grad ?= ?True|requires_grad=True|create_graph|retain_graph|\b(opt\w*|solver|scaler)\.step\(|optimi[sz]e\(|train_step\(|update_model\(|\.grad\b|attack|saliency|adversar|jacobian|enable_grad|torch\.export|onnx|jit\.trace|torch\.func|vmap\(`)
 
 // wantsGradients reports whether something needs a graph after eval(), in the same block, before
 // the model is switched back.

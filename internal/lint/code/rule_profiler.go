@@ -29,7 +29,7 @@ func checkProfiler(p *pass) {
 			Related: []rules.Related{related(long, "what it records")},
 		}
 		if costly := costlyFlags(c); costly != "" {
-			m.Evidence = append(m.Evidence, "more is kept of each event with "+costly)
+			m.Evidence = append(m.Evidence, costly+": more is kept of each event")
 		}
 		p.report(c.Node, m)
 	}

@@ -23,3 +23,12 @@ def main(train_set, test_set):
             out = model(x.to(device))  # want: leak/eval-without-no-grad
             right += (out.argmax(1).cpu() == y).sum().item()
         print(epoch, right / len(test_set))
+
+
+def with_scheduler(model, loader, loss_fn, scheduler):
+    model.eval()
+    losses = []
+    for x, y in loader:
+        out = model(x.cuda())  # want: leak/eval-without-no-grad
+        losses.append(loss_fn(out, y.cuda()).item())
+    scheduler.step(sum(losses))

@@ -24,3 +24,9 @@ def policy(model, env, opt):
     opt.zero_grad()
     loss.backward()
     opt.step()
+
+
+def adapt(model, loader, loss_fn, train_step):
+    model.eval()
+    for x, y in loader:
+        train_step(model, loss_fn(model(x.cuda()), y.cuda()))
