@@ -57,12 +57,16 @@ func visibleDevices(found *faults, value string) {
 		return
 	}
 	seen := map[string]bool{}
-	for i, entry := range strings.Split(value, ",") {
-		entry = strings.TrimSpace(entry)
+	for i, raw := range strings.Split(value, ",") {
+		entry := strings.TrimSpace(raw)
 		switch {
 		case seen[entry]:
 			found.add("conf/visible-devices", rules.Warning, rules.High, "CUDA_VISIBLE_DEVICES=%s names %s twice, so that no GPU is visible", value, entry).
 				do("name each GPU once")
+			return
+		case isDevice(entry) && !beginsWithDigit(entry) && strings.HasPrefix(raw, " "):
+			found.add("conf/visible-devices", rules.Warning, rules.High, "CUDA_VISIBLE_DEVICES=%s shows %d of its %d GPUs: CUDA reads no identifier behind a space", value, i, strings.Count(value, ",")+1).
+				do("write it without spaces")
 			return
 		case isDevice(entry):
 		case i == 0 && strings.HasPrefix(entry, "-"):
@@ -80,10 +84,13 @@ func visibleDevices(found *faults, value string) {
 	}
 }
 
-// isDevice tells whether CUDA reads the entry as a device: it reads the number that the
-// entry begins with.
+// beginsWithDigit tells whether an entry begins with a digit: CUDA reads the number that it begins with,
+// also behind spaces.
+func beginsWithDigit(entry string) bool { return entry != "" && entry[0] >= '0' && entry[0] <= '9' }
+
+// isDevice tells whether CUDA reads the entry as a device.
 func isDevice(entry string) bool {
-	return entry != "" && entry[0] >= '0' && entry[0] <= '9' || strings.HasPrefix(entry, "GPU-") || strings.HasPrefix(entry, "MIG-")
+	return beginsWithDigit(entry) || strings.HasPrefix(entry, "GPU-") || strings.HasPrefix(entry, "MIG-")
 }
 
 // deviceCount returns how many GPUs a value of CUDA_VISIBLE_DEVICES shows, where it is a
