@@ -24,10 +24,10 @@ type choice struct {
 // with driver 580.
 func chosen(value string, devices []gpu.Device) choice {
 	c := choice{}
-	entries := strings.Split(strings.TrimRight(value, ", "), ",")
-	if c.none = slices.Contains(hidesAll, strings.TrimSpace(entries[0])); c.none {
+	if c.none = slices.Contains(hidesAll, strings.TrimSpace(value)); c.none {
 		return c
 	}
+	entries := strings.Split(strings.TrimRight(value, ", "), ",")
 	find := deviceByIndex
 	if isUUID(entries[0]) {
 		find = deviceByUUID
@@ -44,7 +44,7 @@ func chosen(value string, devices []gpu.Device) choice {
 		}
 		taken[uuid] = true
 		c.shown = append(c.shown, entry)
-		if strings.HasPrefix(uuid, "MIG-") {
+		if isInstance(uuid, devices) {
 			c.mig++
 		}
 	}
@@ -53,6 +53,10 @@ func chosen(value string, devices []gpu.Device) choice {
 
 // hidesAll are values that people set to have no device.
 var hidesAll = []string{"", "-1", "none", "NoDevFiles", "void"}
+
+func isInstance(uuid string, devices []gpu.Device) bool {
+	return strings.HasPrefix(uuid, "MIG-GPU-") || slices.ContainsFunc(devices, func(d gpu.Device) bool { return slices.Contains(instanceUUIDs(&d), uuid) })
+}
 
 func isUUID(entry string) bool {
 	return strings.HasPrefix(entry, "GPU-") || strings.HasPrefix(entry, "MIG-")
@@ -88,7 +92,11 @@ func deviceByUUID(entry string, devices []gpu.Device) (uuid, why string) {
 	}
 	var fit []string
 	for _, d := range devices {
-		for _, id := range append([]string{d.UUID}, instanceUUIDs(&d)...) {
+		ids := append(instanceUUIDs(&d), d.UUID)
+		if !d.MIG {
+			ids = append(ids, strings.Replace(d.UUID, "GPU-", "MIG-", 1)) // the driver takes that too
+		}
+		for _, id := range ids {
 			if strings.HasPrefix(id, entry) {
 				fit = append(fit, id)
 			}

@@ -109,7 +109,7 @@ func (c *Check) bound() {
 // follow takes that PyTorch cannot use CUDA, or be imported, for a consequence where
 // something was found that it may follow from: one fault is to be counted once.
 func follow(checks []Check) {
-	causes := []string{"driver/", "fit/", "visible/", "settings/", "flags/", "gpu/"}
+	causes := []string{"driver/", "fit/", "visible/", "settings/", "flags/", "gpu/", addressID}
 	for i := range checks {
 		c := &checks[i]
 		if c.State != Problem || c.ID != torchID && c.ID != buildID {

@@ -22,7 +22,8 @@ func machineOf(n int) []gpu.Device {
 }
 
 // TestChosenAsMeasured: each value with the devices that a driver (580.159.04) showed under
-// it on a machine with one H200, by cuInit and cuDeviceGetCount.
+// it on a machine with one H200, by cuInit and cuDeviceGetCount; MIG- with a GPU's UUID on one
+// with two.
 func TestChosenAsMeasured(t *testing.T) {
 	const uuid = "GPU-9c1eb60b-4707-b219-a76c-039a1a2dc113"
 	for value, want := range map[string]int{
@@ -31,9 +32,22 @@ func TestChosenAsMeasured(t *testing.T) {
 		uuid: 1, uuid[:8]: 1, "GPU-": 0, uuid + "," + uuid: 0, uuid + ",0": 1, "0," + uuid: 1,
 		"gpu-" + uuid[4:]: 0, " " + uuid: 0, uuid + " ": 1, "GPU-00000000-0000-0000-0000-000000000000": 0,
 		uuid + ",GPU-00000000": 1, "none": 0, "NoDevFiles": 0, "void": 0, "all": 0, ",0": 0, "0,": 1,
-		"99999999999999999999": 0, "MIG-" + uuid + "/0/0": 0,
+		"99999999999999999999": 0, "MIG-" + uuid[4:]: 1, "MIG-" + uuid + "/0/0": 0,
 	} {
 		if got := chosen(value, machineOf(1)); len(got.shown) != want {
+			t.Errorf("%q: %+v, expected %d devices", value, got, want)
+		}
+	}
+}
+
+// TestChosenOfTwo: likewise on a machine with two.
+func TestChosenOfTwo(t *testing.T) {
+	const first, second = "GPU-9c1eb60b-4707-b219-a76c-039a1a2dc113", "GPU-9c1f0000-4707-b219-a76c-039a1a2dc113"
+	for value, want := range map[string]int{
+		"1,0": 2, "1,1,0": 0, "0,1,5": 2, "1,5,0": 1, second + "," + first: 2, first + ", " + second: 1,
+		"1 ,0": 2, "0, 1": 2, "0,,1": 1, ",,0": 0, "0 1": 1, "+1": 1, "01": 1, "0x1": 1,
+	} {
+		if got := chosen(value, machineOf(2)); len(got.shown) != want {
 			t.Errorf("%q: %+v, expected %d devices", value, got, want)
 		}
 	}

@@ -102,7 +102,11 @@ func (f *Facts) loadedButSilent(said string) Check {
 			"Programs can use CUDA all the same; nothing can tell what fills the GPU's memory. In a container that is so where the driver's capability 'utility' was left out. "+reasons,
 			"start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility")
 	}
-	return found(gpuID, Problem, seen, "The libraries of the driver are missing, or do not get at the device. "+reasons,
+	state := Warning
+	if f.Python.CUDA != nil {
+		state = Problem // it has been tried
+	}
+	return found(gpuID, state, seen, "The libraries of the driver are missing, or do not get at the device. "+reasons,
 		"in a container: start it with its GPUs, and NVIDIA_DRIVER_CAPABILITIES=compute,utility",
 		"on a machine: install the driver's libraries, of the same version as the kernel's part")
 }

@@ -26,6 +26,7 @@ func (f *Facts) ulimit(name string) (n int64, limited bool) {
 
 // Limits that are too small for what programs on GPUs do.
 const (
+	addressID    = "host/address-space"
 	fewFiles     = 4096
 	littleLocked = units.GiB
 )
@@ -40,8 +41,13 @@ func ulimits(f *Facts) []Check {
 	}
 	var checks []Check
 	if n, limited := f.ulimit("Max address space"); limited {
-		checks = append(checks, found("host/address-space", Warning, fmt.Sprintf("address space is limited to %s (ulimit -v)", units.FormatBytes(n)),
-			"CUDA and PyTorch set addresses aside for memory that they do not use, many times what they do. Programs may run out of memory for no reason that shows.", "ulimit -v unlimited"))
+		c := found(addressID, Warning, fmt.Sprintf("address space is limited to %s (ulimit -v)", units.FormatBytes(n)),
+			"CUDA and PyTorch set addresses aside for memory that they do not use, many times what they do: programs run out of memory while there is some. On an H200 CUDA did not start under 7.6 GiB, and expandable segments failed under 19 GiB.",
+			"ulimit -v unlimited")
+		if f.Python.CUDA != nil && strings.Contains(f.Python.CUDA.Error, "out of memory") {
+			c.State = Problem
+		}
+		checks = append(checks, c)
 	}
 	if n, limited := f.ulimit("Max open files"); limited && n < fewFiles {
 		checks = append(checks, found("host/open-files", Note, fmt.Sprintf("%d files may be open at once (ulimit -n)", n),
@@ -49,7 +55,7 @@ func ulimits(f *Facts) []Check {
 	}
 	if n, limited := f.ulimit("Max locked memory"); limited && n < littleLocked && len(f.RDMA) > 0 {
 		checks = append(checks, found("host/locked-memory", Warning, fmt.Sprintf("%s may be locked in main memory (ulimit -l)", units.FormatBytes(n)),
-			"This machine has adapters for RDMA, with which NCCL connects machines. They need more ('ibv_reg_mr failed', 'Cannot allocate memory').", "ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity of a service"))
+			"This machine has adapters for RDMA, with which NCCL connects machines. They need more ('ibv_reg_mr failed', 'Cannot allocate memory'). What CUDA itself pins does not count.", "ulimit -l unlimited; docker run --ulimit memlock=-1; LimitMEMLOCK=infinity of a service"))
 	}
 	if len(checks) == 0 {
 		checks = append(checks, ok("host/limits", "the limits of this shell are wide enough"))
