@@ -13,7 +13,7 @@ func leakCheckers() []checker {
 		{ids: []string{"leak/exception-frame"}, check: checkExceptionFrame, words: []string{"OutOfMemory", "out of memory", "oom"}},
 		{ids: []string{"leak/module-self-reference"}, check: checkModuleSelfReference, words: torchWords},
 		{ids: []string{"leak/hook-cache"}, check: checkHookCache, words: []string{"register_"}},
-		{ids: []string{"leak/cached-method"}, check: checkCachedMethod, words: []string{"functools", "lru_cache"}},
+		{ids: []string{"leak/cached-method"}, check: checkCachedMethod, words: torchWords},
 		{ids: []string{"leak/tensor-on-ctx"}, check: checkTensorOnCtx, words: []string{"autograd"}},
 		{ids: []string{"leak/step-outputs"}, check: checkStepOutputs, words: []string{"lightning"}, long: true},
 		{ids: []string{"leak/eval-gather"}, check: checkEvalGather, words: []string{"compute_metrics"}},
