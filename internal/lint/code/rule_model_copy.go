@@ -26,7 +26,7 @@ func checkModelCopy(p *pass) {
 		if state {
 			what = "the weights of " + what
 		}
-		if use, ok := p.onGPU(place, c.Node); ok {
+		if use, ok := p.modelOnGPU(place, c.Node); ok {
 			p.report(c.Node, rules.Mistake{
 				Rule: "peak/model-copy", Severity: rules.Warning, Confidence: rules.Medium,
 				Message:  fmt.Sprintf("the copy of %s is on the GPU as well", what),
@@ -42,6 +42,29 @@ func checkModelCopy(p *pass) {
 			})
 		}
 	}
+}
+
+// modelOnGPU returns the use that brought a model to a GPU: in the same code, or in that of a caller which hands
+// it in.
+func (p *pass) modelOnGPU(place *pyscope.Place, at syntax.Node) (gpuUse, bool) {
+	if use, ok := p.onGPU(place, at); ok {
+		return use, true
+	}
+	f := place.Scope.Function
+	if f == nil || place.Class != nil || len(f.Callers) == 0 {
+		return gpuUse{}, false
+	}
+	for i, param := range f.Params {
+		if param.Name != place.Name {
+			continue
+		}
+		if f.Method() {
+			i--
+		}
+		arg := f.Callers[0].Arg(i, param.Name)
+		return p.onGPU(p.Place(arg), f.Callers[0].Node)
+	}
+	return gpuUse{}, false
 }
 
 func copyRemedy(source syntax.Node, state bool) string {
