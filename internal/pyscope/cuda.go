@@ -86,8 +86,21 @@ func (m *Module) callOnCUDA(c *Call, depth int) (Answer, string) {
 	if torchMakes[lastPart(c.Name)] && strings.HasPrefix(c.Name, "torch.") && !strings.HasSuffix(c.Name, "_like") {
 		return No, why
 	}
+	if c.Target == nil && m.Value(c.Callee).Has(NetModule) {
+		return m.resultOnCUDA(c, depth)
+	}
 	if c.Method != "" && c.Object.Ok() && c.Name == "" {
 		return m.onCUDA(c.Object, depth+1)
+	}
+	return NotKnown, ""
+}
+
+// resultOnCUDA: a model's result is where what it is given is.
+func (m *Module) resultOnCUDA(c *Call, depth int) (Answer, string) {
+	for _, a := range c.Args() {
+		if answer, why := m.onCUDA(a, depth+1); answer == Yes {
+			return Yes, why
+		}
 	}
 	return NotKnown, ""
 }

@@ -3,6 +3,7 @@ package pyscope
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/syntax"
 )
@@ -168,12 +169,20 @@ func (f *fates) throughCall(c *Call, child syntax.Node) bool {
 	case grows[c.Method]:
 		f.place(f.m.Place(c.Object))
 		return false
+	case writesDown(c.Name):
+		return false
 	case c.Target != nil:
 		f.intoFunction(c)
 	case c.Node.Parent().Is("expression_statement") && !isLogger(c.Method):
 		f.leaves(c.Node)
 	}
 	return true
+}
+
+// writesDown reports whether a function of another module puts values in a file, or makes numbers of them.
+func writesDown(name string) bool {
+	top, _, _ := strings.Cut(name, ".")
+	return name == "torch.save" || top == "pickle" || top == "joblib" || top == "torchvision" && strings.HasSuffix(name, "save_image") || plainPackages[top]
 }
 
 // isLogger reports whether a method is one by which people write things down.

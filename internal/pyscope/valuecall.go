@@ -153,7 +153,7 @@ func (e *evaluator) method(c *Call) Value {
 	case v.Only(Plain):
 		return v
 	case v.Only(Unknown) && ofOutputs[c.Method]:
-		return e.recorded(c.Node, e.graph(c.Node, false, "the result of "+oneLine(c.Node)))
+		return e.recorded(c.Node, e.graph(c.Node, true, "the result of "+oneLine(c.Node)))
 	case v.Type != "" && v.Has(Unknown) && (c.Method == "cuda" || c.Method == "eval" || c.Method == "to"): // Net().cuda()
 		return Value{May: NetModule, Type: v.Type}
 	}
@@ -187,6 +187,9 @@ func (e *evaluator) moduleMethod(c *Call, v Value) Value {
 	}
 	if callee := e.value(c.Callee); callee.Has(NetModule) { // a submodule
 		return e.fromModule(c, callee, callee.Only(NetModule) && v.Only(NetModule))
+	}
+	if v.Has(Unknown) { // neither is certain to be what it sounds like
+		return Value{May: Unknown}
 	}
 	g := e.fromModule(c, v, false)
 	g.May |= Unknown

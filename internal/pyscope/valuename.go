@@ -1,6 +1,7 @@
 package pyscope
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/ullage-dev/ullage/internal/syntax"
@@ -86,8 +87,8 @@ func (e *evaluator) byUse(v Value, n syntax.Node, p *Place) Value {
 		v.May = v.May&^(Unknown|Object) | NetModule
 	}
 	if v.Has(Unknown) || v.Has(Graph) && !v.Sure {
-		if at := e.m.backwarded[p]; len(at) > 0 && !v.Only(Plain|Tensor) {
-			g := e.graph(at[0], true, "backward() is called on "+p.String())
+		if at := e.m.backwardOnAny(p); at.Ok() && !v.Only(Plain|Tensor) {
+			g := e.graph(at, true, "backward() is called on "+p.String())
 			g.May |= v.May &^ Unknown
 			return g
 		}
@@ -98,13 +99,29 @@ func (e *evaluator) byUse(v Value, n syntax.Node, p *Place) Value {
 	return v
 }
 
+// backwardOnAny returns where backward() is called on a place, or on an item in it.
+func (m *Module) backwardOnAny(p *Place) syntax.Node {
+	if at := m.backwarded[p]; len(at) > 0 {
+		return at[0]
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.parts)) {
+		if at := m.backwarded[p.parts[name]]; isItem(name) && len(at) > 0 {
+			return at[0]
+		}
+	}
+	return syntax.Node{}
+}
+
 func usedAsModule(p *Place) bool {
+	if p.parts["step"] != nil { // an optimizer
+		return false
+	}
 	for _, name := range moduleMethods {
 		if q := p.parts[name]; q != nil && len(q.Refs) > 0 {
 			return true
 		}
 	}
-	return p.parts["load_state_dict"] != nil && p.parts["step"] == nil // not an optimizer
+	return p.parts["load_state_dict"] != nil
 }
 
 var moduleMethods = []string{"parameters", "named_parameters", "named_modules", "modules", "eval", "train", "requires_grad_", "gradient_checkpointing_enable"}

@@ -96,11 +96,36 @@ func (p *pass) madeOfStored(n syntax.Node, depth int) []syntax.Node {
 	var found []syntax.Node
 	stores, _ := p.StoresAt(n)
 	for _, r := range stores {
-		if depth < 2 && r.Value.Is("dictionary", "list", "tuple") {
-			found = append(found, p.madeOf(r.Value, depth+1)...)
+		if depth >= 2 {
+			break
+		}
+		for _, v := range p.storedParts(r) {
+			found = append(found, p.madeOf(v, depth+1)...)
 		}
 	}
 	return found
+}
+
+// storedParts returns what a store takes its value from, where that is a dict or a list that is written out, or
+// what a function of the file returns.
+func (p *pass) storedParts(r *pyscope.Ref) []syntax.Node {
+	if r.Value.Is("dictionary", "list", "tuple") && r.Part < 0 {
+		return []syntax.Node{r.Value}
+	}
+	c := p.Call(r.Value)
+	if c == nil || c.Target == nil || c.Class != nil {
+		return nil
+	}
+	if r.Part < 0 {
+		return c.Target.Returns
+	}
+	var parts []syntax.Node
+	for _, result := range c.Target.Returns {
+		if all := slices.Collect(result.Children()); r.Part < len(all) && result.Is("tuple", "expression_list") {
+			parts = append(parts, all[r.Part])
+		}
+	}
+	return parts
 }
 
 // detachedAfter reports whether what backward runs on gets another value without a graph right behind it:
@@ -116,11 +141,22 @@ func (p *pass) detachedAfter(back, use syntax.Node) bool {
 	return false
 }
 
-// sameRound reports whether backward runs within the loop that repeats the addition; in another
-// function it may.
+// sameRound reports whether backward runs within a loop that repeats the addition, and in which the place does not
+// start anew; in another function it may.
 func (p *pass) sameRound(a adding, back syntax.Node) bool {
 	l := a.growth.Repeat.Loop
-	return l == nil || p.Function(back) != p.Function(a.at) || l.Has(back)
+	if l == nil || p.Function(back) != p.Function(a.at) {
+		return true
+	}
+	for ; l != nil; l = l.Outer {
+		if l.Has(back) {
+			return true
+		}
+		if r := a.growth.Reset; l.Outer != nil && r != nil && l.Outer.Has(r.Node) && a.growth.Where != pyscope.Sometimes {
+			break
+		}
+	}
+	return false
 }
 
 // confidence tells how likely it is that what is kept is not wanted. A value on which backward
@@ -134,7 +170,7 @@ func (p *pass) confidence(a adding) (rules.Confidence, bool) {
 		c = rules.High
 	case a.backward.Ok():
 		c = rules.Medium
-	case p.overBatches(a), p.forGood(a):
+	case p.overBatches(a), p.forGood(a), p.forNothing(a):
 		c = rules.Medium
 	case a.leaves || !a.kept.Sure || p.inForward(a.at):
 		return c, false
@@ -148,11 +184,24 @@ func (p *pass) confidence(a adding) (rules.Confidence, bool) {
 	return c, true
 }
 
-// forGood reports whether the place lives as long as an object or the program, and nothing empties
-// it.
+// forGood reports whether the place lives as long as an object, and nothing empties it.
 func (p *pass) forGood(a adding) bool {
-	class := a.place.Root().Class
-	return class != nil && p.emptied(a.place) == nil && len(a.place.Mutations()) > 0 && !p.inForward(a.at) && !p.ofUnknownClass(a.at)
+	if a.place.Root().Class == nil || !a.kept.Sure || len(a.place.Mutations()) == 0 || p.emptied(a.place) != nil {
+		return false
+	}
+	f := p.Function(a.at)
+	return f != nil && f.Name != "__init__" && !p.inForward(a.at) && !p.ofUnknownClass(a.at)
+}
+
+// forNothing reports whether a file makes graphs that are certain, and has nothing that goes back through them: what is
+// collected there is a result.
+func (p *pass) forNothing(a adding) bool {
+	if !a.kept.Sure || a.leaves || p.inForward(a.at) || p.ofUnknownClass(a.at) {
+		return false
+	}
+	return !slices.ContainsFunc(p.Calls, func(c *pyscope.Call) bool {
+		return isBackward(c) || c.Method == "manual_backward" || c.Name == "torch.autograd.grad"
+	})
 }
 
 // dataHead matches what yields data a batch at a time, by its name.
@@ -171,7 +220,7 @@ func (p *pass) overBatches(a adding) bool {
 	case p.inForward(a.at) || !a.kept.Sure && p.ofUnknownClass(a.at):
 		return loopsOver(l, loaderNames)
 	}
-	return loopsOver(l, dataHead) || a.kept.Sure && (yieldsBatches(l) || !a.leaves && p.overSlices(l) || p.stepOf(l).trains)
+	return loopsOver(l, dataHead) || a.kept.Sure && (batches.MatchString(l.Node.Field("left").Text()) || !a.leaves && p.overSlices(l) || p.stepOf(l).trains)
 }
 
 // ofUnknownClass reports whether a node is in a class with a base from another file, which may

@@ -43,34 +43,34 @@ func (p *pass) collectsGraph(r *pyscope.Ref, value syntax.Node) {
 	})
 }
 
-// collectsOnGPU is for what has no graph, but stays on the GPU in a list that nothing empties.
+// collectsOnGPU is for what has no graph, but stays on the GPU: in a list that nothing empties, or
+// until a loop over the data ends.
 func (p *pass) collectsOnGPU(r *pyscope.Ref, a adding) {
-	if !a.kept.Only(pyscope.Tensor|pyscope.Plain) || !a.kept.Has(pyscope.Tensor) || r.Method == "" || p.emptied(r.Place) != nil || !p.fromGPU(a.value) {
+	if !a.kept.Only(pyscope.Tensor|pyscope.Plain) || !a.kept.Has(pyscope.Tensor) || r.Method == "" {
+		return
+	}
+	if answer, _ := p.OnCUDA(a.value); answer != pyscope.Yes {
 		return
 	}
 	growth := p.Grows(r.Place, a.at)
-	if growth == nil || p.Function(a.at) == nil || r.Place.Root().Scope == p.Scope(a.at) {
+	if growth == nil {
 		return
 	}
 	a.growth = *growth
-	p.report(a.at, rules.Mistake{
+	m := rules.Mistake{
 		Rule: "leak/list-with-graph", Severity: rules.Info, Confidence: rules.Medium,
 		Message:  fmt.Sprintf("%s stays on the GPU in %s, which nothing empties", short(a.value), a.place),
 		Evidence: p.evidence(a),
 		Remedy:   fmt.Sprintf("collect %s.cpu(), or empty %s when it has been read", short(a.value), a.place),
-	})
-}
-
-// fromGPU reports whether a value is on the GPU: itself, or as the result of a call that is given what is.
-func (p *pass) fromGPU(n syntax.Node) bool {
-	if answer, _ := p.OnCUDA(n); answer != pyscope.NotKnown {
-		return answer == pyscope.Yes
 	}
-	c := p.Call(n)
-	return c != nil && slices.ContainsFunc(c.Args(), func(a syntax.Node) bool {
-		answer, _ := p.OnCUDA(a)
-		return answer == pyscope.Yes
-	})
+	if l := growth.Repeat.Loop; p.emptied(r.Place) != nil || r.Place.Root().Scope == p.Scope(a.at) {
+		if l == nil || !loopsOver(l, dataHead) {
+			return
+		}
+		m.Confidence = rules.Low
+		m.Message = fmt.Sprintf("%s stays on the GPU in %s until the loop has gone over all data", short(a.value), a.place)
+	}
+	p.report(a.at, m)
 }
 
 // collectRemedy: what backward has run on is wanted for its number; the rest is a result, for which autograd
@@ -92,7 +92,7 @@ func (p *pass) collected(r *pyscope.Ref) syntax.Node {
 		return r.Value
 	case r.Kind != pyscope.Mutate:
 	case r.Method == "" && (r.Place.Container() || p.allocated(r.Place)) && statementOf(r.Node).Is("assignment"):
-		if p.keyVaries(statementOf(r.Node).Field("left"), r) {
+		if p.keyVaries(statementOf(r.Node).Field("left")) {
 			return r.Value
 		}
 	case r.Method == "append" || r.Method == "appendleft", slices.Contains(collects, r.Method) && r.Place.Container():
@@ -115,13 +115,25 @@ func (p *pass) allocated(place *pyscope.Place) bool {
 
 // keyVaries reports whether a subscript has another key in each round: history[step] = loss, but not
 // logs["loss"] = loss.
-func (p *pass) keyVaries(left syntax.Node, r *pyscope.Ref) bool {
-	key := left.Field("subscript")
-	if key.Is("string", "integer", "slice") {
-		return false
-	}
+func (p *pass) keyVaries(left syntax.Node) bool {
 	l := p.Loop(left)
-	return l == nil || l.Varies(key) || p.isCounter(key)
+	for key := range left.Fields("subscript") {
+		switch {
+		case key.Is("string", "integer", "slice"):
+		case l == nil || p.variesInAny(l, key) || p.isCounter(key):
+			return true
+		}
+	}
+	return false
+}
+
+func (p *pass) variesInAny(l *pyscope.Loop, key syntax.Node) bool {
+	for ; l != nil; l = l.Outer {
+		if l.Varies(key) {
+			return true
+		}
+	}
+	return false
 }
 
 // isCounter reports whether a name is counted up.

@@ -16,7 +16,7 @@ func checkRecurrentState(p *pass) {
 		if r.Kind != pyscope.Store || r.How != pyscope.ByAssign || r.Node.FieldName() != "left" && !r.Node.Parent().Is("pattern_list", "tuple_pattern") {
 			continue
 		}
-		if c := p.Call(unindexed(r.Value)); c != nil && p.takesState(c, r.Place) {
+		if c := p.Call(p.unindexed(r.Value)); c != nil && p.takesState(c, r.Place) {
 			p.carriesState(r)
 		} else if c == nil && r.Place.Class != nil && p.mixesState(r) {
 			p.carriesState(r)
@@ -24,10 +24,20 @@ func checkRecurrentState(p *pass) {
 	}
 }
 
-// unindexed returns rnn(x, h) of rnn(x, h)[1].
-func unindexed(n syntax.Node) syntax.Node {
-	if n.Is("subscript") {
-		return n.Field("value")
+// unindexed returns the call that a value is a part of: rnn(x, h) of rnn(x, h)[1], and of out.state where out is
+// assigned that call.
+func (p *pass) unindexed(n syntax.Node) syntax.Node {
+	part := false
+	for n.Is("subscript", "attribute") {
+		if n.Is("subscript") {
+			n = n.Field("value")
+		} else {
+			n = n.Field("object")
+		}
+		part = true
+	}
+	if stores, _ := p.StoresAt(n); part && n.Is("identifier") && len(stores) == 1 && stores[0].Part < 0 {
+		return stores[0].Value
 	}
 	return n
 }
@@ -130,10 +140,13 @@ func (p *pass) chainOf(r *pyscope.Ref) (chain, bool) {
 	}
 	if growth.Repeat.Loop != nil {
 		return ch, p.Grad(r.Node).Mode == pyscope.GradOn && !p.inForward(r.Node) && len(p.Fate(r.Place).Backward) == 0 && !p.hasBackward(r.Node) &&
-			p.overBatches(adding{at: r.Node, place: r.Place, growth: *growth})
+			p.uncut(adding{at: r.Node, place: r.Place, kept: p.Value(r.Value), growth: *growth})
 	}
 	return p.chainOfStep(r, ch)
 }
+
+// uncut reports whether a state that no backward uses is carried over data, or in a file without any backward.
+func (p *pass) uncut(a adding) bool { return p.overBatches(a) || p.forNothing(a) }
 
 // chainOfStep is for an attribute that each call of a method carries on to the next.
 func (p *pass) chainOfStep(r *pyscope.Ref, ch chain) (chain, bool) {
