@@ -201,6 +201,10 @@ func TestTriggers(t *testing.T) {
 
 // TestCheckFinds: each kind of damage is found.
 func TestCheckFinds(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "ledger.db")
+	if err := worked(t, made, 16, 7).Close(); err != nil {
+		t.Fatal(err)
+	}
 	for query, want := range map[string]string{
 		`UPDATE holding SET bytes = bytes - 1048576 WHERE lease = (SELECT min(lease) FROM holding)`: "by the events",
 		`DELETE FROM holding WHERE lease = (SELECT min(lease) FROM holding)`:                        "nothing in the table",
@@ -212,7 +216,10 @@ func TestCheckFinds(t *testing.T) {
 		`DROP TRIGGER lease_is_kept; DELETE FROM lease WHERE state = 'ended'`:                       "missing from the table",
 	} {
 		path := filepath.Join(t.TempDir(), "ledger.db")
-		l := worked(t, path, 1, 100)
+		if err := copyFile(made, path); err != nil {
+			t.Fatal(err)
+		}
+		l := openTest(t, path)
 		if _, err := l.db.Exec(query); err != nil {
 			t.Errorf("%s: %v", query, err)
 		}

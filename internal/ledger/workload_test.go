@@ -31,7 +31,7 @@ var testPolicy = lease.Policy{
 type workload struct {
 	ledger *Ledger
 	seed   uint64
-	keep   Retention // what is older is deleted now and then
+	keep   Retention // what is not kept is deleted now and then
 	mu     sync.Mutex
 	out    io.Writer
 }
@@ -61,7 +61,7 @@ func (w *workload) run(ctx context.Context, clients, decisions int) error {
 		all.Go(func() {
 			d := rand.New(rand.NewPCG(w.seed, uint64(c)))
 			for n := 0; n < decisions && errs[c] == nil; n++ {
-				if n%10 == 9 {
+				if n%25 == 24 && w.keep != (Retention{}) {
 					_, errs[c] = w.ledger.Prune(ctx, 0, w.keep)
 				}
 				errs[c] = errors.Join(errs[c], w.decide(ctx, d, fmt.Sprintf("%d.%d.%d", w.seed, c, n)))
