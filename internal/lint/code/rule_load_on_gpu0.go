@@ -39,11 +39,28 @@ func checkLoad(p *pass) {
 			Evidence: []string{"torch.load without map_location puts tensors back on the device that the file names"},
 			Remedy:   `pass map_location="cpu" and let load_state_dict copy to the rank's own GPU`,
 		}
-		for _, setup := range slices.Concat(s.inits, s.wraps) {
-			m.Related = append(m.Related, related(setup.Node, "the processes are made to work together here"))
-			break
-		}
+		setup := slices.Concat(s.inits, s.wraps)[0]
+		m.Related = []rules.Related{related(setup.Node, "the processes are made to work together here")}
+		m.Fix = p.loadOnCPU(c)
 		p.report(c.Node, m)
+	}
+}
+
+// loadOnCPU is the repair of a load whose value goes nowhere but into load_state_dict, which copies
+// to where the parameters are.
+func (p *pass) loadOnCPU(c *pyscope.Call) *rules.Fix {
+	args := c.Node.Field("arguments")
+	into := p.Call(c.Node.Parent().Parent())
+	if c.Keyword("map_location").Ok() || into == nil || into.Method != "load_state_dict" || into.Arg(0, "state_dict") != c.Node || len(c.Args()) != 1 {
+		return nil
+	}
+	var last syntax.Node
+	for a := range args.Children() {
+		last = a
+	}
+	return &rules.Fix{
+		What:  "load to the CPU",
+		Edits: []rules.Edit{{Start: last.End(), End: last.End(), Text: `, map_location="cpu"`}},
 	}
 }
 
