@@ -148,7 +148,7 @@ func (b *builder) call(n syntax.Node, s *Scope) {
 
 // grows are the methods by which a container takes something in.
 var grows = map[string]bool{
-	"append": true, "extend": true, "add": true, "update": true, "insert": true, "appendleft": true,
+	"append": true, "extend": true, "add": true, "add_": true, "update": true, "insert": true, "appendleft": true,
 	"put": true, "put_nowait": true, "setdefault": true, "push": true, "enqueue": true,
 }
 

@@ -75,4 +75,5 @@ func (m *Module) stepFunction(f *Function) (string, bool) {
 }
 
 var stepNames = set("step", "training_step", "validation_step", "test_step", "train_step", "eval_step", "closure", "train_one_step",
-	"compute_loss", "optimize_parameters", "forward_backward", "train_on_batch", "train_batch", "run_step", "process_batch", "one_step", "update", "iteration")
+	"compute_loss", "optimize_parameters", "forward_backward", "train_on_batch", "train_batch", "run_step", "process_batch", "one_step", "update", "iteration",
+	"handle", "inference", "infer", "predict", "__call__") // once for each request

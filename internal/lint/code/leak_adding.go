@@ -199,7 +199,12 @@ func (p *pass) forNothing(a adding) bool {
 	if !a.kept.Sure || a.leaves || p.inForward(a.at) || p.ofUnknownClass(a.at) {
 		return false
 	}
-	return !slices.ContainsFunc(p.Calls, func(c *pyscope.Call) bool {
+	return !p.goesBack()
+}
+
+// goesBack reports whether anything in the file goes back through a graph.
+func (p *pass) goesBack() bool {
+	return slices.ContainsFunc(p.Calls, func(c *pyscope.Call) bool {
 		return isBackward(c) || c.Method == "manual_backward" || c.Name == "torch.autograd.grad"
 	})
 }

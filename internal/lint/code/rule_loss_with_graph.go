@@ -61,6 +61,8 @@ func (p *pass) addends(r *pyscope.Ref) []syntax.Node {
 		if !r.Place.Container() {
 			return []syntax.Node{r.Value}
 		}
+	case r.Kind == pyscope.Mutate && r.Method == "add_" && !r.Place.Container():
+		return []syntax.Node{r.Value}
 	case r.Kind == pyscope.Mutate && r.Method == "":
 		if s := statementOf(r.Node); s.Is("augmented_assignment") && adds(s) && !isList(r.Value) {
 			return []syntax.Node{r.Value}
@@ -106,17 +108,33 @@ func (p *pass) besides(n syntax.Node, place *pyscope.Place, depth int) (rest []s
 			}
 		}
 	case "call":
-		c := p.Call(n)
-		if args := c.Args(); c.Name == "torch.add" && len(args) >= 2 {
-			a, inLeft := p.besides(args[0], place, depth+1)
-			b, inRight := p.besides(args[1], place, depth+1)
-			return append(a, b...), inLeft || inRight
+		if c := p.Call(n); (c.Method == "add" || c.Name == "torch.add") && len(c.Args()) > 0 {
+			return p.besidesInAdd(c, place, depth)
+		}
+	case "conditional_expression": // x if total is None else total + x
+		for _, branch := range []syntax.Node{n.Child(0), n.Child(2)} {
+			if rest, found := p.besides(branch, place, depth+1); found {
+				return rest, true
+			}
 		}
 	}
 	if p.Place(n) == place {
 		return nil, true
 	}
 	return []syntax.Node{n}, false
+}
+
+// besidesInAdd is for torch.add(total, x) and total.add(x).
+func (p *pass) besidesInAdd(c *pyscope.Call, place *pyscope.Place, depth int) (rest []syntax.Node, found bool) {
+	terms := c.Args()
+	if c.Name != "torch.add" {
+		terms = append([]syntax.Node{c.Object}, terms...)
+	}
+	for _, t := range terms[:min(2, len(terms))] {
+		more, in := p.besides(t, place, depth+1)
+		rest, found = append(rest, more...), found || in
+	}
+	return rest, found
 }
 
 // statementOf returns the assignment or call that a target or object is in.

@@ -108,6 +108,9 @@ func (p *pass) carriesState(r *pyscope.Ref) {
 	case ch.carried:
 		m.Message = fmt.Sprintf("%s goes from one forward to the next with the graph of all before, and nothing cuts it", r.Place)
 	case ch.backward == nil:
+		if !p.Value(r.Value).Sure {
+			m.Confidence = rules.Low
+		}
 		m.Message = fmt.Sprintf("%s collects the graph of every round, and no backward in the loop uses it", r.Place)
 		m.Remedy = "run it under torch.no_grad() where no gradient is wanted; else " + m.Remedy
 	case backwardFlag(ch.backward, 1, "retain_graph").Is("true"):
@@ -146,7 +149,9 @@ func (p *pass) chainOf(r *pyscope.Ref) (chain, bool) {
 }
 
 // uncut reports whether a state that no backward uses is carried over data, or in a file without any backward.
-func (p *pass) uncut(a adding) bool { return p.overBatches(a) || p.forNothing(a) }
+func (p *pass) uncut(a adding) bool {
+	return p.overBatches(a) || !p.goesBack() && !p.ofUnknownClass(a.at)
+}
 
 // chainOfStep is for an attribute that each call of a method carries on to the next.
 func (p *pass) chainOfStep(r *pyscope.Ref, ch chain) (chain, bool) {
