@@ -21,7 +21,7 @@ func checkCachedMethod(p *pass) {
 				p.cachedMethod(f, d)
 			} else if param, ok := heavyParam(f); ok {
 				severity := rules.Warning
-				if p.cacheOfOne(d) {
+				if p.atMost(d, 1) {
 					severity = rules.Info
 				}
 				p.report(d.Node, rules.Mistake{
@@ -51,14 +51,14 @@ func cachesArguments(d pyscope.Decorator) bool {
 	return strings.HasSuffix(name.Text(), "_method_lru_cache")
 }
 
-// cacheOfOne reports whether a cache keeps no more than the last call.
-func (p *pass) cacheOfOne(d pyscope.Decorator) bool {
+// atMost reports whether a cache is sure to keep no more than a few calls.
+func (p *pass) atMost(d pyscope.Decorator, few int) bool {
 	c := p.Call(d.Node)
 	if c == nil {
 		return false
 	}
 	n, ok := p.Int(c.Arg(0, "maxsize"))
-	return ok && n <= 1
+	return ok && n <= few
 }
 
 // cachedMethod reports a cache whose keys have the object in them.
@@ -72,7 +72,7 @@ func (p *pass) cachedMethod(f *pyscope.Function, d pyscope.Decorator) {
 	case f.Class.IsModule():
 		m.Severity, m.Confidence = rules.Warning, rules.High
 		m.Evidence = append(m.Evidence, fmt.Sprintf("%s is a module: its parameters stay with it", f.Class.Name))
-	case p.returnsTensors(f) && !p.cacheOfOne(d):
+	case p.returnsTensors(f) && !p.atMost(d, 32):
 		m.Severity = rules.Warning
 		m.Message = fmt.Sprintf("the cache of %s.%s keeps the tensors that it returned, and every %[1]s that calls it", f.Class.Name, f.Name)
 	case p.holdsTensors(f.Class).Ok():

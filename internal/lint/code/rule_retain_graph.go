@@ -82,6 +82,9 @@ func (p *pass) usesGraph(c *pyscope.Call, depth int) bool {
 	if isBackward(c) || c.Method == "manual_backward" || strings.HasPrefix(c.Name, "torch.autograd.grad") {
 		return true
 	}
+	if c.Keyword("retain_graph").Ok() || c.Method == "step" && strings.Contains(c.Arg(0, "").Text(), "loss") { // an optimizer that does the backward
+		return true
+	}
 	for _, name := range graphUsers {
 		if c.Name == name {
 			return true
