@@ -10,8 +10,12 @@ import (
 // left out.
 func TestLinksText(t *testing.T) {
 	r := &gpu.Reading{Links: []gpu.Link{
-		{A: "a", B: "b", Kind: gpu.LinkSys}, {A: "c", B: "a", Kind: gpu.LinkNVLink, Lanes: 4}, {A: "a", B: "d", Kind: gpu.LinkSys},
-		{A: "a", B: "e", Kind: gpu.LinkNVLink, Lanes: 1}, {A: "b", B: "d", Kind: gpu.LinkPIX}, {A: "a", B: "g", Kind: gpu.LinkNVLink, Lanes: 4},
+		{A: "a", B: "b", Kind: gpu.LinkSys},
+		{A: "c", B: "a", Kind: gpu.LinkNVLink, Lanes: 4},
+		{A: "a", B: "d", Kind: gpu.LinkSys},
+		{A: "a", B: "e", Kind: gpu.LinkNVLink, Lanes: 1},
+		{A: "b", B: "d", Kind: gpu.LinkPIX},
+		{A: "a", B: "g", Kind: gpu.LinkNVLink, Lanes: 4},
 	}}
 	for i, uuid := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		r.Devices = append(r.Devices, gpu.Device{Index: i, UUID: uuid})
