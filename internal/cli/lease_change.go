@@ -19,10 +19,10 @@ const leaseReleaseLong = `Release gives leases back. One that waits is withdrawn
 drains until its processes are gone and the driver shows their memory free:
 release ends no process.
 
-It releases your own leases. An admin who means another's says whose it is, with
---user. Should the agent's ledger be lost, numbers begin at 1 again: with --epoch
-only the lease of that grant is released, and of the lease that the command is
-started under ($ULLAGE_LEASE) the grant is known.`
+It releases your own leases. An admin who means another's says whose it is,
+with --user. Should the agent's ledger be lost, numbers begin at 1 again: with
+--epoch only the lease of that grant is released, and of the lease that the
+command is started under ($ULLAGE_LEASE) the grant is known.`
 
 func newLeaseRelease(app *App, c *connection) *cobra.Command {
 	var asJSON bool
@@ -95,6 +95,9 @@ func newLeaseExtend(app *App, c *connection) *cobra.Command {
 		Args:              leaseArgs(true),
 		ValidArgsFunction: completeLeases(app, c),
 		RunE: forLease(func(ctx context.Context, id int64) error {
+			if ttl == "" {
+				return withHint(usageErrorf("--ttl is missing"), "--ttl TIME: how long from now, as in 90min, 8h or 2d")
+			}
 			d, err := parseTTL("ttl", ttl)
 			if err != nil {
 				return err
@@ -116,9 +119,6 @@ func newLeaseExtend(app *App, c *connection) *cobra.Command {
 	cmd.Flags().StringVar(&ttl, "ttl", "", "`time` from now, as in 90min, 8h or 2d")
 	which.addTo(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	if err := cmd.MarkFlagRequired("ttl"); err != nil { // a mistake in the program
-		panic(err)
-	}
 	return cmd
 }
 

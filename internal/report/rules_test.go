@@ -102,7 +102,7 @@ func TestEveryPagePrints(t *testing.T) {
 			t.Errorf("%s: Markdown is left over:\n%s", r.ID, text)
 		}
 		for line := range strings.SplitSeq(text, "\n") {
-			if term.Width(line) > 72 && len(strings.Fields(line)) > 1 && !strings.Contains(r.Change+r.Confirm, strings.TrimSpace(line)) && !strings.HasPrefix(line, r.ID) {
+			if term.Width(line) > 72 && len(strings.Fields(line)) > 1 && !strings.Contains(r.Shows+r.Change+r.Confirm, strings.TrimSpace(line)) && !strings.HasPrefix(line, r.ID) {
 				t.Errorf("%s: a line of %d columns: %q", r.ID, term.Width(line), line)
 			}
 		}
