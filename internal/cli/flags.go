@@ -40,6 +40,7 @@ func exclusive(cmd *cobra.Command, flags ...string) {
 // valueForms is what flags of a type that is not text take.
 var valueForms = map[string]string{
 	"int":      "a whole number",
+	"int64":    "a whole number",
 	"bool":     "true or false",
 	"duration": "a time with its unit, as in 30s or 2m",
 }
@@ -136,7 +137,10 @@ func checkFlag(cmd *cobra.Command, flag *pflag.Flag) error {
 // textsOf returns the values of a flag that takes text, once or again.
 func textsOf(flag *pflag.Flag) []string {
 	if all, ok := flag.Value.(pflag.SliceValue); ok {
-		return all.GetSlice()
+		if values := all.GetSlice(); len(values) > 0 {
+			return values
+		}
+		return []string{""} // a list by commas makes no value of an empty text
 	}
 	if flag.Value.Type() == "string" {
 		return []string{flag.Value.String()}

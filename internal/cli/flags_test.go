@@ -27,6 +27,8 @@ func TestWrongFlags(t *testing.T) {
 		{"run --limit -- true", "--limit needs a value, but -- follows\n" + limit},
 		{"run --limit --out x true", "--limit needs a value, but --out follows\n" + limit},
 		{"run --limit= -- true", "--limit: the value is empty\n" + limit},
+		{"lint --select= .", "--select: the value is empty\nhint: --select RULES: look only for these rules (beginnings of ids, by commas)\n"},
+		{"lint ''", "a path is empty\nhint: name a file or a folder; . is this one\n"},
 		{"run --limit 1e99GiB -- true", "--limit: \"1e99GiB\" is not an amount of memory: want one number, without an exponent or commas, and a unit, as in 80GiB or 512MB\n"},
 		{"run --out '' -- true", "--out: the value is empty\nhint: --out FOLDER: folder for what is written (default: ullage-DATE-TIME, made when there is something)\n"},
 		{"run --", "ullage run needs a command to run, as in: ullage run -- python train.py\nhint: run 'ullage run --help' for usage\n"},

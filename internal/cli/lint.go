@@ -170,6 +170,8 @@ func (f *lintFlags) check(args []string) error {
 	}
 	stdin := slices.Contains(args, "-")
 	switch {
+	case slices.Contains(args, ""):
+		return withHint(usageErrorf("a path is empty"), "name a file or a folder; . is this one")
 	case !slices.Contains(lintFormats, f.format):
 		return usageErrorf("--format: %.40q is not one of %s", f.format, strings.Join(lintFormats, ", "))
 	case f.stdinName != "" && !stdin:

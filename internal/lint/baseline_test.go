@@ -2,6 +2,7 @@ package lint
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,6 +80,20 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
+// spoiled is a cache in which places of mistakes have other numbers, of the same length.
+func spoiled(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), `"End":4`, `"End":3`, 1)
+	if changed == string(text) {
+		t.Fatalf("no mistake ends at 4 in %s", text)
+	}
+	return changed
+}
+
 // TestCache: a file that has not changed is not checked again, and comes to the same.
 func TestCache(t *testing.T) {
 	tr := newTree(t, map[string]string{"a.py": "LEAK  # ullage: ignore[leak] x\nPEAK BROKEN", "b.py": "x", "sub/b.py": "LOW", "c.py": "FIX"})
@@ -109,8 +124,14 @@ func TestCache(t *testing.T) {
 		{"the program", "v2", nil, 4},
 		{"one file", "v2", map[string]string{"b.py": "xy"}, 1},
 		{"the cache, broken", "v2", map[string]string{"cache/" + filepath.Base(tr.opt.Cache.name): cacheHead + "v2\nabc\t{]\n"}, 4},
+		{"a byte of the cache", "v2", map[string]string{"cache/" + filepath.Base(tr.opt.Cache.name): "->SPOILED"}, 4},
 		{"nothing again", "v2", nil, 0},
 	} {
+		for name, text := range step.files {
+			if text == "->SPOILED" {
+				step.files[name] = spoiled(t, name)
+			}
+		}
 		tr.write(step.files)
 		if got, n := run(step.version); got != want || n != step.checked {
 			t.Errorf("%s has changed: %d checked, want %d;\ngot  %s\nwant %s", step.what, n, step.checked, got, want)

@@ -36,7 +36,7 @@ const (
 	maxCacheBytes   = 128 << 20
 	maxCacheEntries = 200_000
 	cacheAge        = 90 * 24 * time.Hour // after which a project's file is removed
-	cacheHead       = "ullage lint cache 1 "
+	cacheHead       = "ullage lint cache 2 "
 	keyBytes        = 16
 )
 
@@ -56,11 +56,26 @@ func OpenCache(folder, project, version string) *Cache {
 	if !lines.Scan() || lines.Text() != cacheHead+version {
 		return c
 	}
+	if _, entries, _ := bytes.Cut(text, []byte("\n")); !lines.Scan() || !whole(lines.Text(), entries) {
+		return c
+	}
 	for lines.Scan() {
 		key, value, _ := bytes.Cut(lines.Bytes(), []byte("\t"))
 		c.old[string(key)] = slices.Clone(value)
 	}
 	return c
+}
+
+// whole tells whether a line is the sum of all that follows it: a cache of which a disk or a person
+// changed something would show findings that no file has.
+func whole(sum string, entries []byte) bool {
+	_, entries, _ = bytes.Cut(entries, []byte("\n"))
+	return sum == sumOf(entries)
+}
+
+func sumOf(entries []byte) string {
+	sum := sha256.Sum256(entries)
+	return hex.EncodeToString(sum[:])
 }
 
 // key names a file by all that what is said of it depends on.
@@ -159,7 +174,6 @@ func (c *Cache) Save(now time.Time) error {
 		}
 	}
 	var b bytes.Buffer
-	b.WriteString(cacheHead + c.version + "\n")
 	for key, value := range c.used {
 		b.WriteString(key)
 		b.WriteByte('\t')
@@ -171,7 +185,8 @@ func (c *Cache) Save(now time.Time) error {
 		return err
 	}
 	sweepCaches(folder, now)
-	return writeCache(c.name, b.Bytes())
+	head := cacheHead + c.version + "\n" + sumOf(b.Bytes()) + "\n"
+	return writeCache(c.name, append([]byte(head), b.Bytes()...))
 }
 
 // writeCache writes a file whole or not at all.

@@ -95,8 +95,11 @@ func (c *configs) in(dir string) (*Config, error) {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errFolder) {
 			continue
 		}
+		if errors.Is(err, fs.ErrPermission) && c.closed(name) {
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, &ConfigError{[]tomlfile.Fault{{Place: shortName(c.base, name), Text: reason(err).Error()}}}
 		}
 		found, err := parseConfig(name, shortName(c.base, name), text, form.table)
 		if found != nil || err != nil {
@@ -104,6 +107,13 @@ func (c *configs) in(dir string) (*Config, error) {
 		}
 	}
 	return nil, nil
+}
+
+// closed tells whether a file cannot be reached, which is no fault of it: then the files beside it
+// cannot be read either, and are told one by one.
+func (c *configs) closed(name string) bool {
+	_, err := c.files.Stat(name)
+	return errors.Is(err, fs.ErrPermission)
 }
 
 var errFolder = errors.New("is a folder")

@@ -90,7 +90,10 @@ func (l *linter) fix(ctx context.Context, f *file, write Write) (fixed Fixed, af
 	if now, readErr := l.read(f); readErr != nil || !bytes.Equal(now, before) {
 		return fixed, after, fmt.Errorf("is not repaired: it has changed meanwhile")
 	}
-	return fixed, after, write(f.abs, fixed.Data)
+	if err := write(f.abs, fixed.Data); err != nil {
+		return fixed, after, fmt.Errorf("is not repaired: it cannot be replaced: %w", reason(err))
+	}
+	return fixed, after, nil
 }
 
 func brokenIn(r fileResult) []Notice {

@@ -86,7 +86,7 @@ func TestFix(t *testing.T) {
 func TestFixRefused(t *testing.T) {
 	tr := newTree(t, map[string]string{"a.py": "FIX", "b.py": "FIX"})
 	r, _ := tr.fix(func(string, []byte) error { return errors.New("disk full") }, "a.py")
-	if got := told(r); got != "unfixed a.py disk full" || found(r) != "a.py:1:1:FIX" {
+	if got := told(r); got != "unfixed a.py is not repaired: it cannot be replaced: disk full" || found(r) != "a.py:1:1:FIX" {
 		t.Errorf("told %s, found %s", got, found(r))
 	}
 	opt := tr.opt

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,11 +118,19 @@ func (w *walker) abs(name string) string {
 }
 
 func (w *walker) unread(name string, err error) {
-	var e *fs.PathError
-	if errors.As(err, &e) {
-		err = e.Err
+	w.notices = append(w.notices, Notice{Kind: Unread, File: name, Text: reason(err).Error()})
+}
+
+// reason is what went wrong with a file, without the path that the system was asked for: a message
+// begins with the name that the user gave.
+func reason(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return e.Err
 	}
-	w.notices = append(w.notices, Notice{Kind: Unread, File: name, Text: err.Error()})
+	if e := (*os.LinkError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // folder adds what is in a folder.
@@ -132,6 +141,7 @@ func (w *walker) folder(ctx context.Context, v visit) error {
 	entries, err := w.opt.Files.ReadDir(v.abs)
 	if err != nil {
 		w.unread(v.name, err)
+		return nil
 	}
 	if v.abs != v.top && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "pyvenv.cfg" }) {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ullage-dev/ullage/internal/lint"
 	"github.com/ullage-dev/ullage/internal/rules"
+	"github.com/ullage-dev/ullage/internal/term"
 )
 
 // githubCommands are GitHub's words for severities.
@@ -27,11 +28,21 @@ func LintGitHub(w io.Writer, r *lint.Result) error {
 			text += "\n" + f.Remedy
 		}
 		fmt.Fprintf(&b, "::%s file=%s,line=%d,col=%d,endLine=%d,endColumn=%d,title=%s::%s\n", githubCommands[f.Severity],
-			githubProperty.Replace(f.Path), from.Line, from.Column, to.Line, max(to.Column, from.Column), githubProperty.Replace(f.Rule), githubText.Replace(text))
+			githubProperty.Replace(visible(f.Path)), from.Line, from.Column, to.Line, max(to.Column, from.Column), githubProperty.Replace(f.Rule), githubText.Replace(visible(text)))
 	}
 	b.WriteString(githubText.Replace(LintVerdict(r)) + ".\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// visible takes what would steer a terminal out of a text of a file, in which lines are kept: logs of
+// builds are read in terminals too.
+func visible(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = term.Clean(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // What would end a command, or a property of it, is escaped as GitHub's own toolkit does.

@@ -119,6 +119,23 @@ func TestLintGitHub(t *testing.T) {
 	}
 }
 
+// TestLintGitHubHostile: names and messages neither begin a command of their own nor steer a terminal.
+func TestLintGitHubHostile(t *testing.T) {
+	r := lintResult()
+	r.Findings = r.Findings[:1]
+	r.Findings[0].Path = "a\n::error::b,c:\x1b[31m%.py"
+	r.Findings[0].Message = "say\n::warning::\x1b]0;title\a"
+	var b strings.Builder
+	if err := LintGitHub(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(b.String(), "\n")
+	if strings.ContainsAny(b.String(), "\x1b\a") || strings.Count(b.String(), "\n") != 2 ||
+		!strings.HasPrefix(line, "::warning file=a%0A%3A%3Aerror%3A%3Ab%2Cc%3A") || !strings.Contains(line, "::say%0A::warning::") {
+		t.Errorf("%q", b.String())
+	}
+}
+
 // TestSARIF holds the log against the schema of the standard, and GitHub's limits.
 func TestSARIF(t *testing.T) {
 	schema := sarifValidator(t)

@@ -85,7 +85,21 @@ func notebookError(name string, data []byte, err error) *Error {
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		e.Line = lineOf(data, min(int(syntax.Offset), len(data)))
 	}
+	if other := (*json.UnmarshalTypeError)(nil); errors.As(err, &other) {
+		e.Line = lineOf(data, min(int(other.Offset), len(data)))
+		e.What = fmt.Sprintf("is not a notebook: %s, where a notebook has something else", otherValue(other))
+	}
 	return e
+}
+
+// otherValue says what stands where, in the words of JSON: an error of the decoder names types of
+// this program.
+func otherValue(err *json.UnmarshalTypeError) string {
+	kind, _, _ := strings.Cut(err.Value, " ") // a number comes with its value, which may be long
+	if err.Field == "" {
+		return "it begins with " + kind
+	}
+	return fmt.Sprintf("%s is %s", err.Field, kind)
 }
 
 // endLines gives a cell the line ends that Source has, and one at its end, where the next

@@ -57,7 +57,10 @@ func TestNotebook(t *testing.T) {
 
 func TestNotebookErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\n\"cells\": [}": "a.ipynb:2: is not a notebook: ",
+		"{\n\"cells\": [}":              "a.ipynb:2: is not a notebook: ",
+		`[]`:                            "a.ipynb:1: is not a notebook: it begins with array, where a notebook has something else",
+		"{\n\"cells\": \"none\"}":       "a.ipynb:2: is not a notebook: cells is string, where a notebook has something else",
+		`{"cells": [{"cell_type": 7}]}`: "a.ipynb:1: is not a notebook: cells.cell_type is number, where a notebook has something else",
 		`{"cells": [{"cell_type": "code", "source": 1}]}`:             "a.ipynb: is not a notebook: the source of a cell",
 		`{"cells": [], "metadata": {"language_info": {"name": "R"}}}`: `a.ipynb: is a notebook in "R", not in Python`,
 	} {
