@@ -74,7 +74,7 @@ func TestRulesAreKnown(t *testing.T) {
 	}
 }
 
-func caseFiles(t *testing.T) []string {
+func caseFiles(t testing.TB) []string {
 	t.Helper()
 	var names []string
 	err := fs.WalkDir(os.DirFS("testdata"), ".", func(name string, d fs.DirEntry, err error) error {
@@ -92,7 +92,7 @@ func caseFiles(t *testing.T) []string {
 	return names
 }
 
-func read(t *testing.T, name string) *syntax.Source {
+func read(t testing.TB, name string) *syntax.Source {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
 	if err != nil {

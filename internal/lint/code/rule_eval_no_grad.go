@@ -113,7 +113,11 @@ var needsGrad = regexp.MustCompile(`backward\(|autograd\.|requires_grad_\(\)|req
 // wantsGradients reports whether something needs a graph after eval(), in the same block, before
 // the model is switched back.
 func (p *pass) wantsGradients(n syntax.Node, until int) bool {
-	until = min(until, n.Enclosing("block", "module").End())
+	return p.wantsWithin(n.End(), min(until, n.Enclosing("block", "module").End()))
+}
+
+// wantsWithin reports whether something between two offsets needs a graph.
+func (p *pass) wantsWithin(start, end int) bool {
 	wants := memo(&p.facts.wants, func() []int {
 		var at []int
 		for _, m := range needsGrad.FindAllIndex(p.Tree.Source.Text, -1) {
@@ -121,8 +125,8 @@ func (p *pass) wantsGradients(n syntax.Node, until int) bool {
 		}
 		return at
 	})
-	i, _ := slices.BinarySearch(wants, n.End())
-	return i < len(wants) && wants[i] < until
+	i, _ := slices.BinarySearch(wants, start)
+	return i < len(wants) && wants[i] < end
 }
 
 // frozen reports whether the parameters of a model are kept from needing gradients anywhere in the module.
@@ -152,7 +156,7 @@ func (p *pass) reportEval(run *pyscope.Call, because, model syntax.Node) {
 // keep what the function gives: it is there to evaluate, touches no gradients, and returns
 // numbers or nothing.
 func (p *pass) withoutGrad(f *pyscope.Function) *rules.Fix {
-	if f == nil || !f.Node.Is("function_definition") || len(f.Decorators) > 0 || len(f.Yields) > 0 || !evaluates.MatchString(f.Name) || needsGrad.MatchString(f.Node.Text()) || !importsTorch.Match(p.Tree.Source.Text) {
+	if f == nil || !f.Node.Is("function_definition") || len(f.Decorators) > 0 || len(f.Yields) > 0 || !evaluates.MatchString(f.Name) || p.wantsWithin(f.Node.Start(), f.Node.End()) || !importsTorch.Match(p.Tree.Source.Text) {
 		return nil
 	}
 	for _, r := range f.Returns {
@@ -173,7 +177,7 @@ var importsTorch = regexp.MustCompile(`(?m)^import torch\s*$`)
 // evalByName judges a function that is named for an evaluation, or that only evaluations call: it is
 // probable where all that call it in the module have switched the model before.
 func (p *pass) evalByName(f *pyscope.Function, named *tally) {
-	if needsGrad.MatchString(f.Node.Text()) || f.Class != nil && (f.Class.IsModule() || isCallback(f.Class)) {
+	if f.Class != nil && (f.Class.IsModule() || isCallback(f.Class)) {
 		return
 	}
 	for _, run := range f.Calls {
@@ -181,7 +185,7 @@ func (p *pass) evalByName(f *pyscope.Function, named *tally) {
 		if l == nil || l.Small() || !p.givenModel(run.Callee, f) || p.Grad(run.Node).Mode != pyscope.GradOn || p.frozen() {
 			continue
 		}
-		if named.over() {
+		if p.wantsWithin(f.Node.Start(), f.Node.End()) || named.over() {
 			return
 		}
 		switched := p.callersSwitch(f)
