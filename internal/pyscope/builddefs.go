@@ -158,8 +158,8 @@ var shrinks = map[string]bool{
 	"reset": true, "zero_": true,
 }
 
-// visitRest visits the calls and lambdas that stand where Python has none, as among parameters, so that
-// every one is known whatever the source is.
+// visitRest visits the calls and lambdas that stand where Python has none, as among parameters, so
+// that every one is known whatever the source is.
 func (b *builder) visitRest() {
 	for n := range b.m.Tree.Root().Descendants() {
 		if n.Is("call") && b.m.callAt[n.Index()] == nil || n.Is("lambda") && b.m.scopeAt[n.Index()] == nil {

@@ -144,7 +144,8 @@ func deviceText(s string) Answer {
 	return NotKnown
 }
 
-// deviceName: one of the stores that is a GPU is enough, as of a device that is chosen by what is there.
+// deviceName: one of the stores that is a GPU is enough, as of a device that is chosen by what is
+// there.
 func (m *Module) deviceName(n syntax.Node, depth int) Answer {
 	refs, _ := m.StoresAt(n)
 	answer := NotKnown

@@ -14,7 +14,8 @@ type Fate struct {
 	Leaves   syntax.Node   // where it leaves the module's sight: returned to unknown callers, given to an unknown function
 }
 
-// Fate follows the value of a place through assignments, loops, containers and the module's own functions.
+// Fate follows the value of a place through assignments, loops, containers and the module's own
+// functions.
 func (m *Module) Fate(p *Place) Fate {
 	if known, ok := m.fates[p]; ok {
 		return known
@@ -179,7 +180,8 @@ func (f *fates) throughCall(c *Call, child syntax.Node) bool {
 	return true
 }
 
-// writesDown reports whether a function of another module puts values in a file, or makes numbers of them.
+// writesDown reports whether a function of another module puts values in a file, or makes numbers
+// of them.
 func writesDown(name string) bool {
 	top, _, _ := strings.Cut(name, ".")
 	return name == "torch.save" || top == "pickle" || top == "joblib" || top == "torchvision" && strings.HasSuffix(name, "save_image") || plainPackages[top]

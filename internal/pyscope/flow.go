@@ -53,7 +53,8 @@ type flow struct {
 	stores []*Ref
 }
 
-// reach goes back from the use to the nearest store that is passed for sure. It reports whether there is one.
+// reach goes back from the use to the nearest store that is passed for sure. It reports whether
+// there is one.
 func (f *flow) reach() (found []*Ref, sure bool) {
 	order := slices.Clone(f.stores)
 	slices.SortStableFunc(order, func(a, b *Ref) int { return b.at - a.at })
@@ -220,8 +221,8 @@ func (f *flow) around(r, last *Ref) bool {
 	return false
 }
 
-// asksType reports whether a condition asks whether a place holds a tensor, or one with a graph: if isinstance(x,
-// torch.Tensor): x = x.detach() leaves no graph.
+// asksType reports whether a condition asks whether a place holds a tensor, or one with a graph:
+// if isinstance(x, torch.Tensor): x = x.detach() leaves no graph.
 func (m *Module) asksType(condition syntax.Node, p *Place) bool {
 	for n := range condition.Descendants() {
 		switch {

@@ -109,9 +109,9 @@ type Growth struct {
 }
 
 // Grows tells whether what a node adds to a place, by +=, append or the like, adds up: the node is
-// repeated, and the place outlives the repetition. It looks at the loops within which the place does not
-// start anew; if there is none, and the place is not the function's own, at the function being
-// called again and again. Nil is "not that the module shows".
+// repeated, and the place outlives the repetition. It looks at the loops within which the place
+// does not start anew; if there is none, and the place is not the function's own, at the function
+// being called again and again. Nil is "not that the module shows".
 func (m *Module) Grows(p *Place, n syntax.Node) *Growth {
 	where, reset := m.Reset(p, n)
 	if where == Each {

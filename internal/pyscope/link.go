@@ -153,7 +153,8 @@ func (m *Module) holder(n syntax.Node) *Place {
 	return nil
 }
 
-// selfClass returns the class whose object a place holds, because it is the first parameter of a method.
+// selfClass returns the class whose object a place holds, because it is the first parameter of a
+// method.
 func selfClass(p *Place) *Class {
 	if p.Base != nil || p.Scope.Kind != FunctionScope {
 		return nil

@@ -171,7 +171,8 @@ func (e *evaluator) tensorMethod(c *Call, v Value) Value {
 	return e.recorded(c.Node, combine(v, e.joined(c)))
 }
 
-// moduleMethod is a method of a module: of those that return the module itself, and of those that run it.
+// moduleMethod is a method of a module: of those that return the module itself, and of those that
+// run it.
 func (e *evaluator) moduleMethod(c *Call, v Value) Value {
 	switch {
 	case keepMethods[c.Method]:
@@ -256,7 +257,8 @@ func (e *evaluator) soundsLikeModule(n syntax.Node) bool {
 	return !verbs[verb] && namesModule(name)
 }
 
-// soundsLikeMaker reports whether a function is called as people call those that make models: build_model.
+// soundsLikeMaker reports whether a function is called as people call those that make models:
+// build_model.
 func soundsLikeMaker(n syntax.Node) bool {
 	verb, noun, _ := strings.Cut(plainName(n), "_")
 	return makerVerbs[verb] && namesModule(noun)

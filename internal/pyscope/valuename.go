@@ -148,7 +148,8 @@ func (e *evaluator) refValue(r *Ref) Value {
 	return e.value(r.Value)
 }
 
-// unpacked is one of several results. One behind the first that is called as counts are is not known to be a tensor.
+// unpacked is one of several results. One behind the first that is called as counts are is not
+// known to be a tensor.
 func (e *evaluator) unpacked(r *Ref) Value {
 	v := e.part(r.Value, r.Part)
 	if r.Part > 0 && v.Has(Graph) && soundsLikeCount(r.Node) {

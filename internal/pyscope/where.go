@@ -65,8 +65,8 @@ func (m *Module) within(n syntax.Node, kinds ...string) syntax.Node {
 	return syntax.Node{}
 }
 
-// Withs returns the expressions of the with statements that a node is in, in the same function, innermost
-// first: open(p) of with open(p) as f.
+// Withs returns the expressions of the with statements that a node is in, in the same function,
+// innermost first: open(p) of with open(p) as f.
 func (m *Module) Withs(n syntax.Node) []syntax.Node {
 	var found []syntax.Node
 	child := n

@@ -74,8 +74,8 @@ func (p *pass) ownBackward(a adding) syntax.Node {
 	return elsewhere
 }
 
-// madeOf returns the names with a graph that a value is made of: those in it, those in what is assigned to them
-// where that is a dict or a list, and those that a function of the file returns.
+// madeOf returns the names with a graph that a value is made of: those in it, those in what is
+// assigned to them where that is a dict or a list, and those that a function of the file returns.
 func (p *pass) madeOf(value syntax.Node, depth int) []syntax.Node {
 	var found []syntax.Node
 	for n := range value.Descendants() {
@@ -106,8 +106,8 @@ func (p *pass) madeOfStored(n syntax.Node, depth int) []syntax.Node {
 	return found
 }
 
-// storedParts returns what a store takes its value from, where that is a dict or a list that is written out, or
-// what a function of the file returns.
+// storedParts returns what a store takes its value from, where that is a dict or a list that is
+// written out, or what a function of the file returns.
 func (p *pass) storedParts(r *pyscope.Ref) []syntax.Node {
 	if r.Value.Is("dictionary", "list", "tuple") && r.Part < 0 {
 		return []syntax.Node{r.Value}
@@ -128,8 +128,8 @@ func (p *pass) storedParts(r *pyscope.Ref) []syntax.Node {
 	return parts
 }
 
-// detachedAfter reports whether what backward runs on gets another value without a graph right behind it:
-// loss.backward(), loss = loss.detach().
+// detachedAfter reports whether what backward runs on gets another value without a graph right
+// behind it: loss.backward(), loss = loss.detach().
 func (p *pass) detachedAfter(back, use syntax.Node) bool {
 	stores, _ := p.StoresAt(use)
 	for _, r := range stores {
@@ -141,8 +141,8 @@ func (p *pass) detachedAfter(back, use syntax.Node) bool {
 	return false
 }
 
-// sameRound reports whether backward runs within a loop that repeats the addition, and in which the place does not
-// start anew; in another function it may.
+// sameRound reports whether backward runs within a loop that repeats the addition, and in which
+// the place does not start anew; in another function it may.
 func (p *pass) sameRound(a adding, back syntax.Node) bool {
 	l := a.growth.Repeat.Loop
 	if l == nil || p.Function(back) != p.Function(a.at) {
@@ -193,10 +193,11 @@ func (p *pass) forGood(a adding) bool {
 	return f != nil && f.Name != "__init__" && !p.inForward(a.at) && !p.ofUnknownClass(a.at)
 }
 
-// forNothing reports whether a file makes graphs that are certain, and has nothing that goes back through them: what is
-// collected there is a result.
+// forNothing reports whether a script makes graphs that are certain, and has nothing that goes
+// back through them: what is collected there is a result. A method may be called by who does go
+// back.
 func (p *pass) forNothing(a adding) bool {
-	if !a.kept.Sure || a.leaves || p.inForward(a.at) || p.ofUnknownClass(a.at) {
+	if !a.kept.Sure || a.leaves || p.Class(a.at) != nil {
 		return false
 	}
 	return !p.goesBack()
@@ -212,9 +213,9 @@ func (p *pass) goesBack() bool {
 // dataHead matches what yields data a batch at a time, by its name.
 var dataHead = regexp.MustCompile(`(?i)loader|dataset|_dl$|^dl$|data_?iter|batch_?iter|^batches$|^(train|test|val|valid|eval)_?(data|set|iter)$`)
 
-// overBatches reports whether the repetition is one over data: a loop over a loader, or one
-// that makes updates; or a function that is called for each step. A value that is only by its name the result of a
-// model counts in a loop over what is called a loader.
+// overBatches reports whether the repetition is one over data: a loop over a loader, or one that
+// makes updates; or a function that is called for each step. A value that is only by its name the
+// result of a model counts in a loop over what is called a loader.
 func (p *pass) overBatches(a adding) bool {
 	l := a.growth.Repeat.Loop
 	switch {
@@ -250,8 +251,8 @@ func (p *pass) overSlices(l *pyscope.Loop) bool {
 // loaderNames matches the names of loaders alone.
 var loaderNames = regexp.MustCompile(`(?i)loader`)
 
-// loopsOver reports whether a loop goes over something of a name; counting its parts, as range(len(batches)) does,
-// is not going over it.
+// loopsOver reports whether a loop goes over something of a name; counting its parts, as
+// range(len(batches)) does, is not going over it.
 func loopsOver(l *pyscope.Loop, names *regexp.Regexp) bool {
 	for n := range l.Over().Descendants() {
 		if n.Is("identifier") && names.MatchString(n.Text()) && !counted(n, l.Over()) {
@@ -321,8 +322,8 @@ func (p *pass) evidence(a adding) []string {
 	return lines
 }
 
-// detachFix detaches what is added, where backward has run on it already, so that nothing can want its graph
-// from the sum.
+// detachFix detaches what is added, where backward has run on it already, so that nothing can want
+// its graph from the sum.
 func (p *pass) detachFix(a adding, verb string) *rules.Fix {
 	if !a.backward.Ok() || a.leaves || !p.sureTensor(a) {
 		return nil

@@ -41,7 +41,8 @@ func (p *pass) concatenated(r *pyscope.Ref) (more []syntax.Node, ok bool) {
 	return more, ok && len(more) > 0
 }
 
-// unwrapped returns a call without what keeps its size behind it: torch.cat(…) of torch.cat(…).detach().
+// unwrapped returns a call without what keeps its size behind it: torch.cat(…) of
+// torch.cat(…).detach().
 func unwrapped(n syntax.Node) syntax.Node {
 	for n.Is("call") && n.Field("function").Is("attribute") {
 		switch n.Field("function").Field("attribute").Text() {

@@ -73,8 +73,8 @@ func (p *pass) collectsOnGPU(r *pyscope.Ref, a adding) {
 	p.report(a.at, m)
 }
 
-// collectRemedy: what backward has run on is wanted for its number; the rest is a result, for which autograd
-// need not have recorded.
+// collectRemedy: what backward has run on is wanted for its number; the rest is a result, for
+// which autograd need not have recorded.
 func (p *pass) collectRemedy(a adding) string {
 	if a.backward.Ok() {
 		return fmt.Sprintf("collect %s, or its value on the CPU", detached(a.value))

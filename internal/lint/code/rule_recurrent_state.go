@@ -24,8 +24,8 @@ func checkRecurrentState(p *pass) {
 	}
 }
 
-// unindexed returns the call that a value is a part of: rnn(x, h) of rnn(x, h)[1], and of out.state where out is
-// assigned that call.
+// unindexed returns the call that a value is a part of: rnn(x, h) of rnn(x, h)[1], and of
+// out.state where out is assigned that call.
 func (p *pass) unindexed(n syntax.Node) syntax.Node {
 	part := false
 	for n.Is("subscript", "attribute") {
@@ -65,8 +65,8 @@ func (p *pass) takesState(c *pyscope.Call, state *pyscope.Place) bool {
 	return false
 }
 
-// mixesState reports whether a forward makes the next state of the last one by arithmetic: self.memory = 0.9 *
-// self.memory + self.write(x).
+// mixesState reports whether a forward makes the next state of the last one by arithmetic:
+// self.memory = 0.9 * self.memory + self.write(x).
 func (p *pass) mixesState(r *pyscope.Ref) bool {
 	f := p.Function(r.Node)
 	return f != nil && f.Name == "forward" && r.Value.Is("binary_operator") && p.mentions(r.Value, r.Place) && p.Value(r.Value).Has(pyscope.Graph) && p.feeds(r)
@@ -148,7 +148,8 @@ func (p *pass) chainOf(r *pyscope.Ref) (chain, bool) {
 	return p.chainOfStep(r, ch)
 }
 
-// uncut reports whether a state that no backward uses is carried over data, or in a file without any backward.
+// uncut reports whether a state that no backward uses is carried over data, or in a file without
+// any backward.
 func (p *pass) uncut(a adding) bool {
 	return p.overBatches(a) || !p.goesBack() && !p.ofUnknownClass(a.at)
 }
