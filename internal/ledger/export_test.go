@@ -11,7 +11,7 @@ import (
 // TestEvents: pages of events, put together, are all events that Export shows, of a user and a
 // lease too; and a page that was searched in vain says where to go on.
 func TestEvents(t *testing.T) {
-	l := worked(t, filepath.Join(t.TempDir(), "ledger.db"), 8, 60)
+	l := worked(t, filepath.Join(t.TempDir(), "ledger.db"), 16, 15)
 	r, err := l.Reader(t.Context())
 	if err != nil {
 		t.Fatal(err)

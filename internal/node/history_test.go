@@ -3,7 +3,7 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,11 +21,19 @@ func TestHistory(t *testing.T) {
 		o.Settings.History = settings.History{DecisionsMS: day.Milliseconds(), LeasesMS: 2 * day.Milliseconds(), Most: 1 << 40}
 	})
 	ann := w.as(annUID)
-	for range 150 { // four decisions each: more than a step
-		l := ann.lease(client.Request{MemoryBytes: lease.LeastBytes})
-		ann.ask("DELETE", fmt.Sprintf("/v1/leases/%d", l.ID), nil, 200, nil)
-		w.free(l.ID)
-		w.clock.Advance(time.Second)
+	if _, err := w.decide(t.Context(), func(b *lease.Book, atMS int64) (all []lease.Event, err error) {
+		for i := range int64(150) { // four decisions each: more than a step
+			id, asked, err := b.Submit(atMS+i*1000, lease.Request{User: "ann", MemoryBytes: lease.LeastBytes})
+			released, releaseErr := b.Release(atMS+i*1000, id, "ann", lease.Released)
+			freed, freeErr := b.Freed(atMS+i*1000+500, id)
+			all = slices.Concat(all, asked, released, freed)
+			if err = errors.Join(err, releaseErr, freeErr); err != nil {
+				return all, err
+			}
+		}
+		return all, nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 	w.clock.Advance(3 * day)
 	l := ann.lease(client.Request{MemoryBytes: lease.LeastBytes})
