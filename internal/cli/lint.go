@@ -318,19 +318,23 @@ func (a *App) tellNotices(f *lintFlags, result *lint.Result) {
 		if n.Minor() && !f.all {
 			continue
 		}
-		place := n.File
-		if n.At.Column > 0 {
-			place += ":" + n.At.String()
-		} else if n.At.Line > 0 {
-			place += ":" + units.FormatCount(int64(n.At.Line))
-		}
-		a.Warn("%s: %s", place, n.Text)
-		if n.Hint != "" && !a.quiet {
-			a.hint(n.Hint)
-		}
+		a.tellNotice(n)
 	}
 	if result.Files == 0 && !slices.ContainsFunc(result.Notices, isUnread) {
 		a.Warn("there is nothing to check: no Python, notebook, script or configuration is in what was named")
+	}
+}
+
+func (a *App) tellNotice(n lint.Notice) {
+	place := n.File
+	if n.At.Column > 0 {
+		place += ":" + n.At.String()
+	} else if n.At.Line > 0 {
+		place += ":" + units.FormatCount(int64(n.At.Line))
+	}
+	a.Warn("%s: %s", place, n.Text)
+	if n.Hint != "" && !a.quiet {
+		a.hint(n.Hint)
 	}
 }
 

@@ -51,7 +51,10 @@ func (a *App) look(ctx context.Context, f *triageFlags, args []string) ([]triage
 func (a *App) sortArgs(args []string) (explain, sources []string, err error) {
 	var folders []string
 	for _, arg := range args {
-		if arg == "-" {
+		switch arg {
+		case "":
+			return nil, nil, withHint(usageErrorf("a path is empty"), "name a file or a folder; . is this one")
+		case "-":
 			explain = append(explain, arg)
 			continue
 		}
@@ -159,6 +162,11 @@ func (a *App) lookAtSources(ctx context.Context, args []string) (sights []triage
 	result, err := a.lintAll(ctx, args)
 	if err != nil {
 		return nil, err
+	}
+	for _, n := range result.Notices {
+		if isUnread(n) && !n.Minor() { // or it would seem to have been looked at
+			a.tellNotice(n)
+		}
 	}
 	for _, f := range result.Findings {
 		sights = append(sights, triage.Sight{
