@@ -20,13 +20,15 @@ var (
 	// plainMethods return numbers, texts, arrays or nothing, whatever they are called on.
 	plainMethods = set("item", "tolist", "numpy", "size", "dim", "numel", "nelement", "element_size", "data_ptr", "backward",
 		"format", "join", "split", "strip", "startswith", "endswith", "lower", "upper", "keys", "is_contiguous", "get_device",
-		"stride", "storage_offset", "zero_grad", "step", "append", "extend", "close", "write", "mkdir", "exists")
+		"stride", "storage_offset", "nbytes", "untyped_storage", "storage", "is_shared", "is_pinned",
+		"zero_grad", "step", "append", "extend", "close", "write", "mkdir", "exists")
 	// endMethods return tensors without a graph: of integers or truth values, or cut off.
 	endMethods = set("detach", "detach_", "argmax", "argmin", "argsort", "argwhere", "nonzero", "eq", "ne", "lt", "le", "gt", "ge",
 		"equal", "isnan", "isinf", "isfinite", "bool", "long", "int", "short", "byte", "sign", "round", "floor", "ceil", "bincount",
 		"randint_like", "zeros_like", "ones_like", "rand_like", "randn_like", "empty_like", "full_like", "new_zeros", "new_ones",
 		"new_empty", "new_full", "new_tensor", "bernoulli", "multinomial", "logical_and", "logical_or", "logical_not", "isclose", "allclose",
-		"searchsorted", "bucketize", "unique", "histc", "one_hot", "from_numpy", "as_tensor")
+		"searchsorted", "bucketize", "unique", "histc", "one_hot", "from_numpy", "as_tensor",
+		"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "get_total_norm")
 	// ofOutputs are functions for what a network puts out.
 	ofOutputs = set("softmax", "log_softmax", "cross_entropy", "binary_cross_entropy_with_logits", "gumbel_softmax")
 	// keepMethods return the object itself, or the same elsewhere.

@@ -107,6 +107,8 @@ func TestValue(t *testing.T) {
 		{"dict, an item of which backward is called on", "losses = f()\nlosses['total'].backward()\nprobe(losses[k])", "graph sure"},
 		{"schedule-free optimizer", "opt = f()\nopt.train()\nopt.step()\nprobe(opt(x))", "unknown"},
 		{"method of what only sounds like a model", "def f(sp_model):\n  probe(sp_model.vocab_size())", "unknown"},
+		{"norm of gradients", "probe(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0))", "tensor"},
+		{"bytes", "probe(model(x).untyped_storage().nbytes())", "plain"},
 		{"circle", "x = y\ny = x\nprobe(x)", ""},
 		{"function of another module", "probe(other.compute(model(x)))", "unknown"},
 		{"time", "import time\nstart = time.time()\nprobe(time.time() - start)", "plain"},

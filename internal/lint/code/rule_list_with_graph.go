@@ -120,7 +120,7 @@ func (p *pass) keyVaries(left syntax.Node) bool {
 	for key := range left.Fields("subscript") {
 		switch {
 		case key.Is("string", "integer", "slice"):
-		case l == nil || p.variesInAny(l, key) || p.isCounter(key):
+		case l == nil && key.Is("identifier", "attribute"), p.variesInAny(l, key), p.isCounter(key):
 			return true
 		}
 	}
