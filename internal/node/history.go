@@ -20,7 +20,8 @@ func (a *Agent) prune(ctx context.Context) error {
 	for {
 		pause := pruneRest
 		keep := a.settings.Load().History
-		more, err := a.Ledger.Prune(ctx, a.Clock.NowMS(), ledger.Retention{EventsMS: keep.DecisionsMS, LeasesMS: keep.LeasesMS, Most: keep.Most})
+		// A step takes some ten milliseconds, and is not broken off, as no other transaction is.
+		more, err := a.Ledger.Prune(context.WithoutCancel(ctx), a.Clock.NowMS(), ledger.Retention{EventsMS: keep.DecisionsMS, LeasesMS: keep.LeasesMS, Most: keep.Most})
 		switch {
 		case ctx.Err() != nil:
 			return nil
