@@ -39,10 +39,32 @@ func checkSetDevice(p *pass) {
 			Message:  fmt.Sprintf("no rank says which GPU is its own, so %s in line %d puts all of them on GPU 0", short(u.Node), p.Line(u.Node)),
 			Evidence: []string{"torch.cuda.set_device is called nowhere in this file, CUDA_VISIBLE_DEVICES is not set, and device_id is not passed"},
 			Related:  []rules.Related{related(u.Node, "uses the current GPU, which is GPU 0")},
-			Remedy:   `call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before anything else that touches CUDA`,
+			Remedy:   chooseFirst,
 		})
 		return
 	}
+	p.reportLeftToNames(s)
+}
+
+const chooseFirst = `call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) before anything else that touches CUDA`
+
+// reportLeftToNames reports ranks that name their GPU wherever they use one, and then work together: what
+// has no tensor to tell it the GPU, as a barrier, goes to GPU 0. How much that is depends on the release,
+// and on what a rank does.
+func (p *pass) reportLeftToNames(s spread) {
+	together := slices.Concat(s.wraps, p.calls("torch.distributed.barrier", "torch.distributed.all_reduce", "torch.distributed.all_gather",
+		"torch.distributed.all_gather_object", "torch.distributed.broadcast", "torch.distributed.broadcast_object_list"))
+	backend, _ := literal(s.inits[0].Arg(0, "backend"))
+	if len(together) == 0 || len(p.gpuUses()) == 0 && !strings.Contains(backend, "nccl") {
+		return
+	}
+	p.report(s.inits[0].Node, rules.Mistake{
+		Rule: "dist/no-set-device", Severity: rules.Warning, Confidence: rules.Low,
+		Message:  "no rank says which GPU is its own: what works on no tensor, as a barrier, an object that is sent, or pinning, makes a context on GPU 0 in each",
+		Evidence: []string{"torch.cuda.set_device is called nowhere in this file, CUDA_VISIBLE_DEVICES is not set, and device_id is not passed"},
+		Related:  []rules.Related{related(together[0].Node, "the ranks work together here")},
+		Remedy:   chooseFirst,
+	})
 }
 
 // chosen returns the calls that choose a GPU for the process.

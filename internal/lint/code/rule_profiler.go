@@ -130,8 +130,8 @@ func (p *pass) neverStopped(c *pyscope.Call) (syntax.Node, string) {
 			return syntax.Node{}, ""
 		}
 	}
-	for _, r := range place.Loads() {
-		if r.Node.Parent().Is("with_item", "as_pattern", "argument_list", "return_statement") {
+	for _, r := range place.Loads() { // whoever else has it may stop it
+		if r.Node.Parent().Is("with_item", "as_pattern", "argument_list", "return_statement", "assignment") {
 			return syntax.Node{}, ""
 		}
 	}
