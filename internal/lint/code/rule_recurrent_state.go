@@ -45,7 +45,7 @@ func (p *pass) unindexed(n syntax.Node) syntax.Node {
 // takesState reports whether a module is given the place's value with its graph, alone or as part of a
 // tuple.
 func (p *pass) takesState(c *pyscope.Call, state *pyscope.Place) bool {
-	if !p.Value(c.Node).Has(pyscope.Graph) || c.Target == nil && !p.Value(c.Callee).Has(pyscope.NetModule) {
+	if !p.Value(c.Node).Has(pyscope.Graph) || c.Target == nil && !p.Value(c.Callee).Has(pyscope.NetModule) || p.isLayer(c) {
 		return false
 	}
 	for a := range c.Node.Field("arguments").Children() {
@@ -80,6 +80,13 @@ func (p *pass) feeds(r *pyscope.Ref) bool {
 		}
 	}
 	return false
+}
+
+// isLayer reports whether what is called is taken from a loop: x = layer(x) goes through layers, not
+// through time.
+func (p *pass) isLayer(c *pyscope.Call) bool {
+	place := p.Place(c.Callee)
+	return place != nil && slices.ContainsFunc(place.Stores(), func(r *pyscope.Ref) bool { return r.How == pyscope.ByFor })
 }
 
 // chain is what a state is carried through.
@@ -151,7 +158,7 @@ func (p *pass) chainOf(r *pyscope.Ref) (chain, bool) {
 // uncut reports whether a state that no backward uses is carried over data, or in a file without
 // any backward.
 func (p *pass) uncut(a adding) bool {
-	return p.overBatches(a) || !p.goesBack() && !p.ofUnknownClass(a.at)
+	return p.overBatches(a) || !p.goesBack() && !p.ofUnknownClass(a.at) && !p.Fate(a.place).Leaves.Ok()
 }
 
 // chainOfStep is for an attribute that each call of a method carries on to the next.
