@@ -37,7 +37,7 @@ func (p *pass) gpuUses() []gpuUse {
 // callDevice returns the device to which a call brings something; unknown where it brings nothing anywhere.
 func (p *pass) callDevice(c *pyscope.Call) device {
 	switch {
-	case c.Method == "cuda" && c.Name != "torch.cuda":
+	case c.Method == "cuda" && c.Name != "torch.cuda" && takesDeviceOnly(c):
 		return p.argumentDevice(c.Arg(0, "device"))
 	case c.Method == "to":
 		return p.device(c.Arg(0, "device"))
@@ -47,6 +47,17 @@ func (p *pass) callDevice(c *pyscope.Call) device {
 		return p.device(c.Keyword("device"))
 	}
 	return device{}
+}
+
+// takesDeviceOnly reports whether a call of cuda() has the keywords of a tensor's or a module's: other
+// classes have a method of that name for something else.
+func takesDeviceOnly(c *pyscope.Call) bool {
+	for a := range c.Node.Field("arguments").Children() {
+		if a.Is("keyword_argument") && !slices.Contains([]string{"device", "non_blocking", "memory_format", "async"}, a.Field("name").Text()) {
+			return false
+		}
+	}
+	return true
 }
 
 // argumentDevice is the device of x.cuda(arg): the current one where there is no argument, and

@@ -21,13 +21,28 @@ func checkDataParallel(p *pass) {
 		if m := c.Arg(0, "module"); m.Ok() {
 			model = short(m)
 		}
+		severity, also := rules.Warning, ", which also holds the optimizer's state"
+		if p.evaluatesOnly(c) {
+			severity, also = rules.Info, ""
+		}
 		p.report(c.Node, rules.Mistake{
-			Rule: "dist/data-parallel", Severity: rules.Warning, Confidence: p.chosenByCaller(c),
-			Message:  fmt.Sprintf("DataParallel gathers the outputs of %s on the first GPU, which also holds the optimizer's state", model),
+			Rule: "dist/data-parallel", Severity: severity, Confidence: p.chosenByCaller(c),
+			Message:  fmt.Sprintf("DataParallel gathers the outputs of %s on the first GPU%s", model, also),
 			Evidence: []string{"the first GPU runs out of memory while the others have room, and parameters are copied in every forward"},
 			Remedy:   fmt.Sprintf("start one process for each GPU with torchrun and wrap %s in DistributedDataParallel; until then compute the loss inside the wrapped module", model),
 		})
 	}
+}
+
+// evaluatesOnly reports whether a model is put into evaluation mode where it is wrapped, or runs without
+// gradients: there is no optimizer then.
+func (p *pass) evaluatesOnly(c *pyscope.Call) bool {
+	for n := c.Node; n.Parent().Is("attribute") && n.Parent().Parent().Is("call"); n = n.Parent().Parent() {
+		if n.Parent().Field("attribute").Text() == "eval" {
+			return true
+		}
+	}
+	return p.Grad(c.Node).Mode == pyscope.GradOff
 }
 
 // unwrapped reports whether the wrapper is taken off again in the same function: it was there for the

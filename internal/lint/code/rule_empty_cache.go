@@ -11,8 +11,9 @@ import (
 	"github.com/ullage-dev/ullage/internal/syntax"
 )
 
-// aboutDevice matches conditions that ask whether there is a GPU: always so where it matters.
-var aboutDevice = regexp.MustCompile(`(?i)cuda|device|gpu|accelerator`)
+// aboutDevice matches conditions that ask whether there is a GPU, or which process this is: always so
+// where it matters.
+var aboutDevice = regexp.MustCompile(`(?i)cuda|device|gpu|accelerator|\brank|_rank|main_process|process_zero|is_master`)
 
 // checkEmptyCache finds empty_cache in loops of steps. In an except clause, between phases and
 // between models it is in its place.

@@ -60,9 +60,12 @@ func (p *pass) catchesOOM(clause syntax.Node) bool {
 	if !strings.Contains(kinds, "RuntimeError") && !strings.Contains(kinds, "Exception") {
 		return false
 	}
-	text := strings.ToLower(clause.Text())
-	return strings.Contains(text, "out of memory") || strings.Contains(text, "oom")
+	return saysOOM.MatchString(clause.Text())
 }
+
+// saysOOM matches what names the error in a handler for others too: "oom" as a word of its own or of a
+// name (is_oom, OOMError), not that of "room" and "zoom".
+var saysOOM = regexp.MustCompile(`(?i:out[ _]of[ _]memory)|OutOfMemory|(?:^|[^a-zA-Z])oom(?:$|[^a-z])|OOM|Oom`)
 
 // retries reports calls in the handler of what the try statement called.
 func (h handler) retries() bool {

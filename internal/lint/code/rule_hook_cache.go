@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
@@ -84,8 +85,13 @@ func oneHook(f *pyscope.Function, skip int) []hook {
 	if len(f.Params) <= skip+1 {
 		return nil
 	}
-	return []hook{{f, f.Params[skip+1:]}}
+	given := slices.DeleteFunc(slices.Clone(f.Params[skip+1:]), hasOwnValue)
+	return []hook{{f, given}}
 }
+
+// hasOwnValue reports whether a parameter has a value from where the hook was made, as in
+// lambda module, inputs, name=name: the module passes none for it.
+func hasOwnValue(p pyscope.Param) bool { return p.Default.Ok() && !p.Default.Is("none") }
 
 // hooksReturned is for register_forward_hook(make_hook(name)).
 func (p *pass) hooksReturned(c *pyscope.Call) []hook {

@@ -80,7 +80,25 @@ func isOutput(f *pyscope.Function, target, value syntax.Node) bool {
 			parts = slices.Collect(r.Children())
 		}
 		for _, part := range parts {
-			if part.Text() == target.Text() || value.Is("identifier") && part.Text() == value.Text() {
+			if part.Text() == target.Text() || holdsName(value, part.Text()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holdsName reports whether a value is a name, or a tuple, list or dict with it.
+func holdsName(value syntax.Node, name string) bool {
+	switch {
+	case value.Is("identifier"):
+		return value.Text() == name
+	case value.Is("tuple", "list", "expression_list", "dictionary"):
+		for part := range value.Children() {
+			if part.Is("pair") {
+				part = part.Field("value")
+			}
+			if holdsName(part, name) {
 				return true
 			}
 		}

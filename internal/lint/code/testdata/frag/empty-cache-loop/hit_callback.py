@@ -1,0 +1,9 @@
+# after: LLaVA-NeXT#247
+import torch
+from transformers import TrainerCallback
+
+
+class CacheClearing(TrainerCallback):
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.is_world_process_zero:
+            torch.cuda.empty_cache()  # want: frag/empty-cache-loop
