@@ -10,7 +10,8 @@
 //   - whether autograd records here: [Module.Grad]
 //   - whether a value carries autograd's graph: [Module.Value]
 //
-// Answers are found when asked for, and kept. Everything that is not certain says so: a
-// reader of this package must be able to tell "no" from "not known". It does not run
-// anything, and knows of other modules only what their names promise.
+// Answers are found when asked for, and kept, so that a Module is for one goroutine at a
+// time. Everything that is not certain says so: a reader of this package must be able to tell
+// "no" from "not known". It does not run anything, and knows of other modules only what their
+// names promise.
 package pyscope

@@ -50,7 +50,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// Budget: 5 MB/s a core, beside the parser's 2.3.
+// Budget: 5 MB/s a core, beside the parser's 2.3. It takes 16 MB/s here, and 50 over the packages that
+// come with torch.
 func BenchmarkNew(b *testing.B) {
 	text := strings.Repeat(valuePrelude+"class A:\n  def f(self, x):\n    for y in self.xs:\n      self.total += model(y).sum().item()\n    return [z.a for z in x if z]\n", 500)
 	m := module(b, text)

@@ -1,6 +1,7 @@
 package pyscope
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/syntax"
@@ -17,6 +18,8 @@ type Place struct {
 	Refs  []*Ref // in the order of the source
 
 	parts         map[string]*Place
+	stores        []*Ref // what Stores found among the first storesOf references
+	storesOf      int
 	imported      string // qualified name of what an import puts here
 	class         *Class
 	function      *Function
@@ -67,8 +70,14 @@ type Ref struct {
 	at int // offset from which on it has happened
 }
 
-// Stores returns the references that give the place another value: stores and augments.
-func (p *Place) Stores() []*Ref { return p.kinds(Store, Augment) }
+// Stores returns the references that give the place another value: stores and augments. The
+// slice is kept, and must not be changed.
+func (p *Place) Stores() []*Ref {
+	if p.storesOf != len(p.Refs) {
+		p.stores, p.storesOf = slices.Clip(p.kinds(Store, Augment)), len(p.Refs)
+	}
+	return p.stores
+}
 
 // Loads returns the references that use the place's value.
 func (p *Place) Loads() []*Ref { return p.kinds(Load) }
