@@ -23,6 +23,7 @@ var (
 func checkLoad(p *pass) {
 	s := p.spread()
 	if !s.distributed() {
+		p.checkPreparedLoad()
 		return
 	}
 	for _, c := range p.loads() {
@@ -43,6 +44,27 @@ func checkLoad(p *pass) {
 		m.Related = []rules.Related{related(setup.Node, "the processes are made to work together here")}
 		m.Fix = p.loadOnCPU(c)
 		p.report(c.Node, m)
+	}
+}
+
+// checkPreparedLoad is for programs that accelerate spreads over processes or not, as it is told when they
+// are started: where it does, their loads are those of ranks.
+func (p *pass) checkPreparedLoad() {
+	accelerators := p.calls("accelerate.Accelerator")
+	if len(accelerators) == 0 {
+		return
+	}
+	for _, c := range p.loads() {
+		if p.mapLocation(c).given || p.byOneRank(c.Node) || !p.loadsWeights(c) || rankFiles.MatchString(p.spelledOut(c.Arg(0, "f"), 0)) {
+			continue
+		}
+		p.report(c.Node, rules.Mistake{
+			Rule: "dist/load-on-gpu0", Severity: rules.Warning, Confidence: rules.Low,
+			Message:  fmt.Sprintf("where accelerate starts several processes, each loads %s onto the GPU it was saved from, which is GPU 0 as a rule", short(c.Arg(0, "f"))),
+			Evidence: []string{"torch.load without map_location puts tensors back on the device that the file names"},
+			Related:  []rules.Related{related(accelerators[0].Node, "the processes are made to work together here")},
+			Remedy:   `pass map_location="cpu", or keep the state with accelerator.save_state and load_state`,
+		})
 	}
 }
 
