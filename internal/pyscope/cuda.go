@@ -39,6 +39,8 @@ func (m *Module) onCUDA(n syntax.Node, depth int) (Answer, string) {
 		return m.onCUDA(n.Field("value"), depth+1)
 	case "parenthesized_expression", "await":
 		return m.onCUDA(n.Child(0), depth+1)
+	case "list_comprehension", "generator_expression":
+		return m.onCUDA(n.Field("body"), depth+1)
 	case "binary_operator":
 		if a, why := m.onCUDA(n.Field("left"), depth+1); a != NotKnown {
 			return a, why

@@ -27,6 +27,7 @@ func TestOnCUDA(t *testing.T) {
 		{"def f(device='cuda'):\n  here(x.to(device))", Yes},
 		{"y = x\nif a:\n  y = x.cuda()\nhere(y)", NotKnown},
 		{"here(x)", NotKnown},
+		{"here([y.cuda() for y in x])", Yes},
 		{"here(x.to(0))", Yes},
 	}
 	for _, test := range tests {

@@ -3,6 +3,7 @@ package pyscope
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/syntax"
 )
@@ -216,13 +217,18 @@ func (e *evaluator) throughClass(c *Call) bool {
 	return p != nil && p.class != nil
 }
 
-// annotated is what a parameter's type says.
+// annotated is what a parameter's type says; a name that is a class's of the module in small letters says the same.
 func (e *evaluator) annotated(p Param) (Value, bool) {
 	switch p.Type.Text() {
 	case "int", "float", "str", "bool", "bytes":
 		return Value{May: Plain}, true
 	case "nn.Module", "torch.nn.Module":
 		return Value{May: NetModule, Type: "torch.nn.Module"}, true
+	}
+	for _, c := range e.m.Classes {
+		if c.Name == p.Type.Text() || !p.Type.Ok() && strings.ToLower(c.Name) == p.Name {
+			return objectOf(c), c.IsModule()
+		}
 	}
 	return Value{}, false
 }

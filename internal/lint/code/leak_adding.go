@@ -197,10 +197,21 @@ func (p *pass) forGood(a adding) bool {
 // back through them: what is collected there is a result. A method may be called by who does go
 // back.
 func (p *pass) forNothing(a adding) bool {
-	if !a.kept.Sure || a.leaves || p.Class(a.at) != nil {
+	if !a.kept.Sure || a.leaves && !p.byGlobalModel(a) || p.Class(a.at) != nil {
 		return false
 	}
 	return !p.goesBack()
+}
+
+// byGlobalModel reports whether the graph comes from a model that the file makes at its top, in a loop over slices of
+// data: a script's own model, whoever gets the result.
+func (p *pass) byGlobalModel(a adding) bool {
+	c, l := p.Call(a.kept.Node), a.growth.Repeat.Loop
+	if c == nil || l == nil || !p.overSlices(l) {
+		return false
+	}
+	place := p.Place(c.Callee)
+	return place != nil && place.Scope == p.Top && len(place.Stores()) > 0
 }
 
 // goesBack reports whether anything in the file goes back through a graph.

@@ -158,7 +158,7 @@ func (p *pass) chainOf(r *pyscope.Ref) (chain, bool) {
 // uncut reports whether a state that no backward uses is carried over data, or in a file without
 // any backward.
 func (p *pass) uncut(a adding) bool {
-	return p.overBatches(a) || !p.goesBack() && !p.ofUnknownClass(a.at) && !p.Fate(a.place).Leaves.Ok()
+	return p.overBatches(a) || !p.goesBack() && !p.ofUnknownClass(a.at) && !p.Fate(a.place).Leaves.Is("return_statement", "yield")
 }
 
 // chainOfStep is for an attribute that each call of a method carries on to the next.
