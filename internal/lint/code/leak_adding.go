@@ -211,7 +211,7 @@ func (p *pass) byGlobalModel(a adding) bool {
 		return false
 	}
 	place := p.Place(c.Callee)
-	return place != nil && place.Scope == p.Top && len(place.Stores()) > 0
+	return place != nil && place.Scope == p.Top && p.Value(c.Callee).Only(pyscope.NetModule)
 }
 
 // goesBack reports whether anything in the file goes back through a graph.
