@@ -28,6 +28,7 @@ part pool python3 $gpu/pool_check.py
 part remedies python3 $gpu/remedies_check.py measure
 part fit python3 $gpu/fit_check.py measure 85
 part claims python3 $gpu/claims_check.py all
+part lint python3 $gpu/lint_check.py
 if (($(nvidia-smi -L | wc -l) > 1)); then
   part ranks python3 $gpu/ranks_check.py all "$out/ranks.jsonl" 2
 fi
