@@ -303,10 +303,27 @@ func isStepName(name string) bool {
 // severity is less where the place starts anew after a few steps.
 func (p *pass) severity(a adding) rules.Severity {
 	l := a.growth.Repeat.Loop
-	if a.growth.Where == pyscope.Sometimes || l != nil && a.growth.Where == pyscope.Outer && microBatches.MatchString(l.Over().Text()) {
+	if a.growth.Where == pyscope.Sometimes && !p.firstOnly(a) || l != nil && a.growth.Where == pyscope.Outer && microBatches.MatchString(l.Over().Text()) {
 		return rules.Info
 	}
 	return rules.Warning
+}
+
+// firstOnly reports whether a place starts anew only where it has no value yet: if self.average is None.
+func (p *pass) firstOnly(a adding) bool {
+	l, without := a.growth.Repeat.Loop, a.place.String()+" is None"
+	if l == nil {
+		return false
+	}
+	for _, r := range a.place.Stores() {
+		if r.Kind != pyscope.Store || !l.Has(r.Node) || p.mentions(r.Value, a.place) {
+			continue
+		}
+		if !slices.ContainsFunc(conditions(r.Node, l.Node), func(c condition) bool { return !c.negated && c.Text() == without }) {
+			return false
+		}
+	}
+	return true
 }
 
 // evidence says why the rules take it for a mistake, a line each.

@@ -3,6 +3,8 @@ package code
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -38,7 +40,10 @@ func (p *pass) evalHandler(class *pyscope.Class, switched *pyscope.Call) {
 	}
 	for _, run := range p.Calls {
 		f := p.Function(run.Node)
-		if f == nil || f.Class != class || !answers.MatchString(f.Name) || p.Place(run.Callee) != place {
+		if f == nil || f.Class != class || f == maker || p.Place(run.Callee) != place {
+			continue
+		}
+		if !answers.MatchString(f.Name) && !p.again(run).Ok() {
 			continue
 		}
 		if p.Grad(run.Node).Mode == pyscope.GradOn && !p.wantsWithin(class.Node.Start(), class.Node.End()) && !p.frozen() {
@@ -48,10 +53,23 @@ func (p *pass) evalHandler(class *pyscope.Class, switched *pyscope.Call) {
 }
 
 func (p *pass) reportAnswer(f *pyscope.Function, run, switched *pyscope.Call, model syntax.Node) {
-	p.report(run.Node, rules.Mistake{
+	m := rules.Mistake{
 		Rule: "leak/eval-without-no-grad", Severity: rules.Info, Confidence: rules.Medium,
 		Message: fmt.Sprintf("%s answers with %s while autograd records what it computes", f.Name, short(model)),
 		Remedy:  "decorate " + f.Name + " with @torch.inference_mode()",
 		Related: []rules.Related{related(switched.Node, "eval() switches dropout and batch norm, not autograd")},
-	})
+	}
+	if loop := p.again(run); loop.Ok() {
+		m.Severity = rules.Warning
+		m.Related = append(m.Related, related(loop.Child(0), "for each round of this loop"))
+	} else if isHandler(f.Class) {
+		m.Severity = rules.Warning
+	}
+	p.report(run.Node, m)
+}
+
+// isHandler reports whether a class is one that a server calls for each request, by what it is derived from: what it
+// overrides there had autograd off.
+func isHandler(class *pyscope.Class) bool {
+	return slices.ContainsFunc(class.Bases, func(base string) bool { return strings.HasSuffix(base, "Handler") })
 }

@@ -46,19 +46,100 @@ func (p *pass) evalSwitch(c *pyscope.Call, judged map[*pyscope.Function]bool) {
 		judged[f] = true
 	}
 	until := p.backToTraining(c, model)
-	for _, run := range p.Calls {
-		if run.Node.Start() < c.Node.End() || run.Node.Start() > until || p.Function(run.Node) != f || run.Callee.Text() != model.Text() {
-			continue
-		}
-		if p.Grad(run.Node).Mode != pyscope.GradOn {
-			continue
-		}
-		if p.wantsGradients(c.Node, until) || p.frozen() {
-			return
-		}
-		p.reportEval(run, c.Node, model)
+	runs := p.runsOf(model, c.Node.End(), until, f)
+	if len(runs) == 0 || p.wantsGradients(c.Node, until) || p.frozen() {
 		return
 	}
+	p.reportEval(p.mostRepeated(runs), c.Node, model)
+}
+
+// runsOf returns the calls of a model, by its own name or that of a wrapper, between two offsets in a function, which
+// autograd records.
+func (p *pass) runsOf(model syntax.Node, start, until int, f *pyscope.Function) []*pyscope.Call {
+	var runs []*pyscope.Call
+	for _, run := range p.Calls {
+		if run.Node.Start() < start || run.Node.Start() > until || p.Function(run.Node) != f {
+			continue
+		}
+		if p.runsModel(run, model) && p.Grad(run.Node).Mode == pyscope.GradOn {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// runsModel reports whether a call runs a model: by its name, by a method that goes through its layers, or by
+// what wraps it, as self.parallel = nn.DataParallel(self.model) does.
+func (p *pass) runsModel(run *pyscope.Call, model syntax.Node) bool {
+	if run.Callee.Text() == model.Text() || modelMethods[run.Method] && run.Object.Text() == model.Text() {
+		return true
+	}
+	place := p.Place(run.Callee)
+	if place == nil || place == p.Place(model) {
+		return false
+	}
+	stores := place.Stores()
+	return len(stores) == 1 && stores[0].How == pyscope.ByAssign && p.wraps(stores[0].Value, p.Place(model))
+}
+
+// wraps reports whether an expression is a model, or one of its wrappers around it.
+func (p *pass) wraps(n syntax.Node, model *pyscope.Place) bool {
+	if n.Is("conditional_expression") {
+		return p.wraps(n.Child(0), model) || p.wraps(n.Child(2), model)
+	}
+	if c := p.Call(n); c != nil && strings.HasSuffix(c.Callee.Text(), "Parallel") {
+		n = c.Arg(0, "module")
+	}
+	return model != nil && p.Place(n) == model
+}
+
+// modelMethods go through the layers of a model as a call of it does, and leave autograd as it is.
+var modelMethods = map[string]bool{
+	"forward": true, "forward_features": true, "extract_features": true, "encode_image": true, "encode_text": true,
+	"get_image_features": true, "get_text_features": true, "predictions": true,
+}
+
+// mostRepeated returns the first of some calls that is in a loop; the first of all where none is.
+func (p *pass) mostRepeated(runs []*pyscope.Call) *pyscope.Call {
+	for _, run := range runs {
+		if p.again(run).Ok() {
+			return run
+		}
+	}
+	return runs[0]
+}
+
+// again returns the loop that repeats a call, in its function or around the calls of that in the module; none where
+// none is seen.
+func (p *pass) again(run *pyscope.Call) syntax.Node {
+	if r := p.Repeated(run.Node); r != nil && isLoop(r.Node) {
+		return r.Node
+	}
+	f := p.Function(run.Node)
+	if f == nil || f.Class == nil {
+		return syntax.Node{}
+	}
+	for _, c := range p.Calls { // model.predict(batch) of an object that another function is given
+		if c.Method == f.Name && c.Target == nil && p.Value(c.Object).Has(pyscope.Unknown) && p.nameIsOnce(f) {
+			if p.Grad(c.Node).Mode == pyscope.GradOff {
+				return syntax.Node{}
+			}
+			if l := p.Loop(c.Node); l != nil && !l.Small() {
+				return l.Node
+			}
+		}
+	}
+	return syntax.Node{}
+}
+
+// isLoop reports whether a node is a loop's, and not the name of a function that is called again and again.
+func isLoop(n syntax.Node) bool {
+	return n.Ok() && !n.Is("identifier")
+}
+
+// nameIsOnce reports whether no other function of the module has the name of one.
+func (p *pass) nameIsOnce(f *pyscope.Function) bool {
+	return !slices.ContainsFunc(p.Functions, func(g *pyscope.Function) bool { return g != f && g.Name == f.Name })
 }
 
 // evaluated returns the model that eval() is called on, or that its result is assigned to.
@@ -144,9 +225,9 @@ func (p *pass) reportEval(run *pyscope.Call, because, model syntax.Node) {
 		Remedy:  "run it under torch.inference_mode() (torch.no_grad() where results go back into training), or decorate the function with it",
 		Related: []rules.Related{related(because, "eval() switches dropout and batch norm, not autograd")},
 	}
-	if l := p.Loop(run.Node); l != nil && !l.Small() {
+	if loop := p.again(run); loop.Ok() {
 		m.Severity = rules.Warning
-		m.Related = append(m.Related, related(l.Node.Child(0), "for each round of this loop"))
+		m.Related = append(m.Related, related(loop.Child(0), "for each round of this loop"))
 		m.Fix = p.withoutGrad(p.Function(run.Node))
 	}
 	p.report(run.Node, m)
@@ -181,14 +262,16 @@ func (p *pass) evalByName(f *pyscope.Function, named *tally) {
 		return
 	}
 	for _, run := range f.Calls {
-		l := p.Loop(run.Node)
-		if l == nil || l.Small() || !p.givenModel(run.Callee, f) || p.Grad(run.Node).Mode != pyscope.GradOn || p.frozen() {
+		if r := p.Repeated(run.Node); r == nil || !isLoop(r.Node) || !p.givenModel(run.Callee, f) || p.Grad(run.Node).Mode != pyscope.GradOn || p.frozen() {
 			continue
 		}
 		if p.wantsWithin(f.Node.Start(), f.Node.End()) || named.over() {
 			return
 		}
 		switched := p.callersSwitch(f)
+		if l := p.Loop(run.Node); !switched.Ok() && (l == nil || l.Small()) {
+			continue
+		}
 		if !switched.Ok() && !evaluates.MatchString(f.Name) {
 			return
 		}
@@ -200,10 +283,23 @@ func (p *pass) evalByName(f *pyscope.Function, named *tally) {
 		if switched.Ok() {
 			m.Confidence = rules.Medium
 			m.Related = append(m.Related, related(switched, "the model is switched to evaluation here: that does not switch autograd off"))
+		} else if weights := p.loadedBefore(run, f); weights.Ok() {
+			m.Confidence = rules.Medium
+			m.Related = append(m.Related, related(weights, "the weights come from a file: nothing trains them here"))
 		}
 		p.report(run.Node, m)
 		return
 	}
+}
+
+// loadedBefore returns where a function reads the weights of the model that it runs later.
+func (p *pass) loadedBefore(run *pyscope.Call, f *pyscope.Function) syntax.Node {
+	for _, c := range f.Calls {
+		if c.Method == "load_state_dict" && c.Object.Text() == run.Callee.Text() && c.Node.End() < run.Node.Start() {
+			return c.Node
+		}
+	}
+	return syntax.Node{}
 }
 
 // modelNames matches what people call a model.

@@ -3,6 +3,7 @@ package code
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
@@ -70,8 +71,8 @@ func (p *pass) meterGiven(c *pyscope.Call, arg, store syntax.Node, sure rules.Co
 	return true
 }
 
-// rawLoss reports whether an argument is sure to carry a graph: backward is called on it, or a
-// module made it.
+// rawLoss reports whether an argument is sure to carry a graph: backward is called on it, or on
+// what is made of it, or a module made it.
 func (p *pass) rawLoss(arg, at syntax.Node) bool {
 	if !arg.Is("identifier", "attribute") {
 		return false
@@ -81,6 +82,9 @@ func (p *pass) rawLoss(arg, at syntax.Node) bool {
 		return v.Has(pyscope.Graph)
 	}
 	place := p.Place(arg)
+	if place != nil && v.Has(pyscope.Graph) && slices.ContainsFunc(p.Fate(place).Backward, func(back syntax.Node) bool { return p.Function(back) == p.Function(at) }) {
+		return true
+	}
 	for _, c := range p.Calls {
 		if c.Method == "backward" && place != nil && p.Place(c.Object) == place && p.Function(c.Node) == p.Function(at) {
 			return true
@@ -92,11 +96,14 @@ func (p *pass) rawLoss(arg, at syntax.Node) bool {
 // meterKeeps returns the statement with which a method keeps the argument in a position, as a
 // sum or in a list of the object; none where it makes a number of it or overwrites the last.
 func (p *pass) meterKeeps(f *pyscope.Function, position int) syntax.Node {
-	self := selfName(f)
-	if self == "" || position+1 >= len(f.Params) || p.Grad(f.Body()).Mode == pyscope.GradOff {
+	self, position := selfName(f), position+1
+	if n := len(f.Params) - 1; position > n && n > 0 && f.Params[n].Star == "*" { // push(self, *args)
+		position = n
+	}
+	if self == "" || position >= len(f.Params) || p.Grad(f.Body()).Mode == pyscope.GradOff {
 		return syntax.Node{}
 	}
-	param := p.Place(f.Params[position+1].Node)
+	param := p.Place(f.Params[position].Node)
 	if param == nil || len(param.Stores()) > 1 { // val = val.item()
 		return syntax.Node{}
 	}
@@ -115,11 +122,24 @@ func (p *pass) meterKeeps(f *pyscope.Function, position int) syntax.Node {
 		case d.Is("assignment") && attributeOf(d.Field("left"), self) && d.Field("right").Is("binary_operator") &&
 			strings.Contains(d.Field("right").Text(), d.Field("left").Text()) && k.of(d.Field("right")) == carriesGraph:
 			return d
+		case d.Is("assignment") && attributeOf(d.Field("left").Field("value"), self) && p.isCounted(d.Field("left").Field("subscript")) && k.of(d.Field("right")) == carriesGraph:
+			return d
 		case p.Call(d) != nil && p.Call(d).Method == "append" && strings.HasPrefix(p.Call(d).Object.Text(), self+".") && k.of(p.Call(d).Arg(0, "")) == carriesGraph:
 			return d
 		}
 	}
 	return syntax.Node{}
+}
+
+// isCounted reports whether a key is counted on, as the position in a buffer is, with or without a turn at its end.
+func (p *pass) isCounted(key syntax.Node) bool {
+	place := p.Place(key)
+	if place == nil || !key.Is("attribute", "identifier") {
+		return false
+	}
+	return p.isCounter(key) || slices.ContainsFunc(place.Stores(), func(r *pyscope.Ref) bool {
+		return r.Value.Is("binary_operator") && p.mentions(r.Value, place)
+	})
 }
 
 // paramLeaf knows that a parameter carries a graph, and nothing else.

@@ -27,7 +27,7 @@ def fill(model, optimizer, env, num_steps):
         logits = model(state)
         log_prob = torch.log_softmax(logits, -1).max()
         reward = env.step(logits.argmax())
-        replay.push(state, log_prob, reward)  # want: leak/list-with-graph
+        replay.push(state, log_prob, reward)  # want: leak/logger-tensors
         loss = (log_prob - reward).pow(2)
         optimizer.zero_grad()
         loss.backward()
