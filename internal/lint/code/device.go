@@ -45,6 +45,10 @@ func (p *pass) deviceAt(n syntax.Node, depth int) device {
 		return joinDevices(p.deviceAt(n.Child(0), depth), p.deviceAt(n.Child(2), depth))
 	case "boolean_operator": // args.device or "cuda"
 		return joinDevices(p.deviceAt(n.Field("left"), depth), p.deviceAt(n.Field("right"), depth))
+	case "binary_operator": // "cuda:%d" % rank, "cuda:" + str(rank)
+		d := p.deviceAt(n.Field("left"), depth)
+		d.indexed = d.indexed || d.kind == deviceCUDA
+		return d
 	case "call":
 		return p.deviceOfCall(p.Call(n), depth)
 	case "identifier", "attribute":

@@ -8,6 +8,7 @@ func memoryCheckers() []checker {
 	return []checker{
 		{ids: allocatorRules, check: checkAllocatorSettings, words: confWords},
 		{ids: []string{"conf/ignored-variable"}, check: checkLateSettings, words: confWords},
+		{ids: []string{"conf/ignored-variable"}, check: checkLateDevices, words: []string{"CUDA_VISIBLE_DEVICES"}},
 		{ids: []string{"conf/no-caching"}, check: checkNoCaching, words: []string{"PYTORCH_NO_CUDA_MEMORY_CACHING"}, long: true},
 		{ids: []string{"conf/expandable-ipc"}, check: checkExpandableIPC, words: []string{"expandable_segments"}},
 		{ids: []string{"conf/fraction-as-isolation"}, check: checkFraction, words: []string{"memory_fraction"}, long: true},

@@ -20,6 +20,7 @@ func checkExpandableIPC(p *pass) {
 	if !ok {
 		return
 	}
+	p.checkSleepMode(on)
 	for _, c := range p.Calls {
 		if !p.sharesTensor(c) {
 			continue
@@ -32,6 +33,23 @@ func checkExpandableIPC(p *pass) {
 			Remedy:   `set expandable_segments:False in the processes that share tensors, or send them through the CPU`,
 		})
 		return
+	}
+}
+
+// checkSleepMode finds vLLM engines that put their memory to sleep while expandable segments are on: they do
+// so with a pool, and PyTorch has none over expandable segments.
+func (p *pass) checkSleepMode(on syntax.Node) {
+	for _, c := range p.calls("vllm.LLM", "vllm.EngineArgs", "vllm.AsyncEngineArgs", "vllm.engine.arg_utils.EngineArgs", "vllm.engine.arg_utils.AsyncEngineArgs") {
+		if !c.Keyword("enable_sleep_mode").Is("true") {
+			continue
+		}
+		p.report(c.Node, rules.Mistake{
+			Rule: "conf/expandable-ipc", Severity: rules.Warning, Confidence: rules.Medium,
+			Message:  "the sleep mode of vLLM does not go with expandable segments: releases up to April 2026 refuse to start",
+			Evidence: []string{fmt.Sprintf("line %d turns expandable_segments on", p.Line(on)), "later releases turn them off within the pool; see vllm#14189 and vllm#40812"},
+			Related:  []rules.Related{related(on, "expandable segments are turned on here")},
+			Remedy:   "set expandable_segments:False in the process of the engine",
+		})
 	}
 }
 

@@ -15,7 +15,7 @@ var (
 	logitsName = regexp.MustCompile(`(^|[._])logits$`)
 	// overTokens matches what is done to logits over a vocabulary in a language model: the view of a loss over
 	// all tokens, or the shift by one.
-	overVocabulary = regexp.MustCompile(`(view|reshape)\(\s*-1\s*,\s*[\w.\[\]"']*vocab`)
+	overVocabulary = regexp.MustCompile(`(view|reshape)\(\s*-1\s*,\s*([\w.\[\]"']*vocab|[\w.]*logits\.(size\(-1\)|shape\[-1\]))`)
 	shifted        = regexp.MustCompile(`log(it|p|_?prob)s?\[\s*(\.\.\.|:)\s*,\s*:\s*-1\b`)
 	// pieces matches what yields parts of a tensor, one at a time.
 	pieces = regexp.MustCompile(`chunk|split|range\(`)
@@ -65,6 +65,10 @@ func checkLogSoftmax(p *pass) {
 	}
 }
 
+func isLogSoftmax(c *pyscope.Call) bool {
+	return c.Name == "torch.log_softmax" || c.Name == "torch.nn.functional.log_softmax" || c.Method == "log_softmax"
+}
+
 // gathered reports whether gather is called on what a call makes.
 func (p *pass) gathered(c *pyscope.Call) bool {
 	place := p.storedIn(c.Node)
@@ -78,7 +82,7 @@ func (p *pass) gathered(c *pyscope.Call) bool {
 
 // castsLogits reports whether a call casts logits to float32.
 func (p *pass) castsLogits(c *pyscope.Call) bool {
-	if !logitsName.MatchString(c.Object.Text()) || partly.MatchString(c.Node.Text()) {
+	if !logitsName.MatchString(p.reshaped(c.Object).Text()) || partly.MatchString(c.Node.Text()) {
 		return false
 	}
 	switch c.Method {
@@ -91,6 +95,17 @@ func (p *pass) castsLogits(c *pyscope.Call) bool {
 	return false
 }
 
+// reshaped returns what an expression is another shape of: logits of logits.view(-1, vocab).
+func (p *pass) reshaped(n syntax.Node) syntax.Node {
+	for {
+		c := p.Call(n)
+		if c == nil || !slices.Contains([]string{"view", "reshape", "contiguous", "flatten"}, c.Method) {
+			return n
+		}
+		n = c.Object
+	}
+}
+
 // chunked reports whether a node runs over pieces, one at a time.
 func (p *pass) chunked(n syntax.Node) bool {
 	l := p.loopStatement(n)
@@ -101,14 +116,15 @@ func (p *pass) chunked(n syntax.Node) bool {
 func (p *pass) languageLoss(f *pyscope.Function) (why string, ok bool) {
 	body := f.Body().Text()
 	over := overVocabulary.FindString(body) != "" || shifted.FindString(body) != ""
-	if !over {
-		return "", false
-	}
 	for _, c := range f.Calls {
 		switch {
+		case isLogSoftmax(c) && p.gathered(c):
+			return fmt.Sprintf("line %d: the log-softmax, of which one entry of each token is taken", p.Line(c.Node)), true
+		case !over:
+			continue
 		case c.Name == "torch.nn.functional.cross_entropy", p.Type(c.Callee) == "torch.nn.CrossEntropyLoss", p.Qualified(c.Callee.Field("function")) == "torch.nn.CrossEntropyLoss":
 			return fmt.Sprintf("line %d: the cross-entropy over the vocabulary", p.Line(c.Node)), true
-		case c.Name == "torch.log_softmax" || c.Name == "torch.nn.functional.log_softmax" || c.Method == "log_softmax":
+		case isLogSoftmax(c):
 			return fmt.Sprintf("line %d: the log-softmax over the vocabulary", p.Line(c.Node)), true
 		}
 	}

@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -47,9 +48,31 @@ func (p *pass) severalGraphs(c *pyscope.Call) (why string, ok bool) {
 	if f == nil {
 		return "", false
 	}
+	if why, ok := p.keptByCallers(f, c); ok {
+		return why, true
+	}
 	for n := range f.Body().Descendants() {
 		if left := n.Field("left"); n.Is("assignment") && left.Is("subscript") && p.keepsGraph(n.Field("right"), c) && !constant(left.Field("subscript")) {
 			return fmt.Sprintf("line %d: one is kept for each %s", p.Line(n), short(left.Field("subscript"))), true
+		}
+	}
+	return "", false
+}
+
+// keptByCallers tells why what a function captures and returns is there several times: its callers keep it
+// by a key that is made when the program runs, or call it for one size after the other.
+func (p *pass) keptByCallers(f *pyscope.Function, c *pyscope.Call) (why string, ok bool) {
+	if !slices.ContainsFunc(f.Returns, func(r syntax.Node) bool { return p.keepsGraph(r, c) }) {
+		return "", false
+	}
+	for _, k := range f.Callers {
+		statement := k.Node
+		for statement.Ok() && !statement.Is("assignment", "block", "module") {
+			statement = statement.Parent()
+		}
+		left := statement.Field("left")
+		if statement.Is("assignment") && left.Is("subscript") && !constant(left.Field("subscript")) {
+			return fmt.Sprintf("line %d: one is kept for each %s", p.Line(statement), short(left.Field("subscript"))), true
 		}
 	}
 	return "", false

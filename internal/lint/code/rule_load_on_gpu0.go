@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -21,8 +22,8 @@ var (
 // checkLoad finds torch.load in distributed code that puts tensors back where they were saved:
 // on GPU 0, in all ranks.
 func checkLoad(p *pass) {
-	s := p.spread()
-	if !s.distributed() {
+	setup, ok := p.setsUpRanks()
+	if !ok {
 		p.checkPreparedLoad()
 		return
 	}
@@ -40,11 +41,52 @@ func checkLoad(p *pass) {
 			Evidence: []string{"torch.load without map_location puts tensors back on the device that the file names"},
 			Remedy:   `pass map_location="cpu" and let load_state_dict copy to the rank's own GPU`,
 		}
-		setup := slices.Concat(s.inits, s.wraps)[0]
 		m.Related = []rules.Related{related(setup.Node, "the processes are made to work together here")}
 		m.Fix = p.loadOnCPU(c)
 		p.report(c.Node, m)
 	}
+}
+
+// setsUpRanks returns the call by which the source is the program of several processes with GPUs: of
+// torch.distributed, or of a trainer that is told to start them.
+func (p *pass) setsUpRanks() (*pyscope.Call, bool) {
+	if s := p.spread(); s.distributed() {
+		return slices.Concat(s.inits, s.wraps)[0], true
+	}
+	for _, c := range p.calls(trainers...) {
+		if p.startsRanks(c) {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+// trainers start a process for each GPU, where they are told of several.
+var trainers = []string{
+	"lightning.Fabric", "lightning.fabric.Fabric", "lightning_fabric.Fabric",
+	"lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer",
+}
+
+// severalProcesses matches the strategies of Lightning with a process for each GPU.
+var severalProcesses = regexp.MustCompile(`(?i)^(ddp|fsdp|deepspeed)`)
+
+// startsRanks reports whether a trainer is told of a strategy with several processes, or of several GPUs.
+func (p *pass) startsRanks(c *pyscope.Call) bool {
+	if on, ok := literal(p.followed(c.Keyword("accelerator"))); ok && on != "gpu" && on != "cuda" && on != "auto" {
+		return false
+	}
+	devices, counted := p.Int(c.Keyword("devices"))
+	if !counted {
+		devices, counted = p.Int(c.Keyword("gpus"))
+	}
+	if counted && devices == 1 {
+		return false
+	}
+	strategy, named := literal(p.followed(c.Keyword("strategy")))
+	if named && severalProcesses.MatchString(strategy) || strings.HasSuffix(p.Type(c.Keyword("strategy")), "Strategy") {
+		return true
+	}
+	return counted && devices > 1 && (!named || strategy == "auto")
 }
 
 // checkPreparedLoad is for programs that accelerate spreads over processes or not, as it is told when they
@@ -104,7 +146,32 @@ func (p *pass) mapLocation(c *pyscope.Call) location {
 	case !arg.Ok() || arg.Is("none"):
 		return location{}
 	}
+	if d, ok := p.mapped(arg); ok {
+		return location{true, d}
+	}
 	return location{true, p.device(arg)}
+}
+
+// mapped returns where a map_location that is no device puts what was saved on a GPU: a dict of devices, or a
+// function of a storage and its place.
+func (p *pass) mapped(arg syntax.Node) (device, bool) {
+	arg = p.followed(arg)
+	switch arg.Kind() {
+	case "dictionary":
+		var to device
+		for pair := range arg.Children() {
+			if d := p.device(pair.Field("value")); d.kind == deviceCUDA {
+				to = d
+			}
+		}
+		return to, true
+	case "lambda":
+		if c := p.Call(arg.Field("body")); c != nil {
+			return p.callDevice(c), true
+		}
+		return device{kind: deviceOther, sure: true}, true // the storage as it was read: on the CPU
+	}
+	return device{}, false
 }
 
 // loadsWeights reports whether what is loaded goes into a model or an optimizer, as far as its

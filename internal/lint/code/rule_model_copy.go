@@ -26,7 +26,7 @@ func checkModelCopy(p *pass) {
 		if state {
 			what = "the weights of " + what
 		}
-		if use, ok := p.modelOnGPU(place, c.Node); ok {
+		if use, ok := p.modelOnGPU(place, source, c.Node); ok {
 			p.report(c.Node, rules.Mistake{
 				Rule: "peak/model-copy", Severity: rules.Warning, Confidence: rules.Medium,
 				Message:  fmt.Sprintf("the copy of %s is on the GPU as well", what),
@@ -46,8 +46,11 @@ func checkModelCopy(p *pass) {
 
 // modelOnGPU returns the use that brought a model to a GPU: in the same code, or in that of a caller which hands
 // it in.
-func (p *pass) modelOnGPU(place *pyscope.Place, at syntax.Node) (gpuUse, bool) {
+func (p *pass) modelOnGPU(place *pyscope.Place, source, at syntax.Node) (gpuUse, bool) {
 	if use, ok := p.onGPU(place, at); ok {
+		return use, true
+	}
+	if use, ok := p.spreadOverGPUs(source); ok {
 		return use, true
 	}
 	f := place.Scope.Function
@@ -63,6 +66,22 @@ func (p *pass) modelOnGPU(place *pyscope.Place, at syntax.Node) (gpuUse, bool) {
 		}
 		arg := f.Callers[0].Arg(i, param.Name)
 		return p.onGPU(p.Place(arg), f.Callers[0].Node)
+	}
+	return gpuUse{}, false
+}
+
+// spreadOverGPUs returns the from_pretrained that put a model on GPUs by its device_map.
+func (p *pass) spreadOverGPUs(at syntax.Node) (gpuUse, bool) {
+	stores, _ := p.StoresAt(at)
+	for _, r := range stores {
+		c := p.Call(r.Value)
+		if c == nil || c.Method != "from_pretrained" || r.Part >= 0 {
+			continue
+		}
+		where, ok := literal(c.Keyword("device_map"))
+		if ok && slices.Contains([]string{"auto", "balanced", "balanced_low_0", "sequential", "cuda", "cuda:0"}, where) {
+			return gpuUse{c, device{kind: deviceCUDA}}, true
+		}
 	}
 	return gpuUse{}, false
 }

@@ -2,8 +2,10 @@ package code
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/syntax"
 )
@@ -61,16 +63,44 @@ func checkLateSettings(p *pass) {
 		}
 		text, _, _ := stringText(s.value)
 		if use, ok := p.usedBefore(s.node); ok {
-			p.reportLate(s, use.Node, "the allocator read its settings when "+short(use.Node)+" used it")
+			p.reportLate(s, use.Node, rules.High, "the allocator read its settings when "+short(use.Node)+" used it")
 		} else if i, ok := p.torchImported(s.node); ok && strings.Contains(text, "backend:") {
-			p.reportLate(s, i, "the backend is chosen when torch is imported")
+			p.reportLate(s, i, rules.High, "the backend is chosen when torch is imported")
 		}
 	}
 }
 
-func (p *pass) reportLate(s setting, by syntax.Node, why string) {
+// checkLateDevices finds CUDA_VISIBLE_DEVICES set when the driver has read it. It does so once, when it is
+// initialized: by the first use of a GPU, and by torch.cuda.is_available().
+func checkLateDevices(p *pass) {
+	for _, s := range p.settings() {
+		if !s.own || s.name != "CUDA_VISIBLE_DEVICES" {
+			continue
+		}
+		if use, ok := p.usedBefore(s.node); ok {
+			p.reportLate(s, use.Node, rules.High, "the driver read it when "+short(use.Node)+" used a GPU")
+			continue
+		}
+		for _, c := range p.calls("torch.cuda.is_available", "torch.cuda.init") {
+			comesBefore := c.Node.End() < s.node.Start() && p.Function(c.Node) == p.Function(s.node)
+			if comesBefore && !exclusive(c.Node, s.node) && !whereNone(s.node, c) && !p.mainGuardBetween(c.Node, s.node) {
+				p.reportLate(s, c.Node, rules.Medium, short(c.Node)+" initializes the driver, which reads the variable then and never again")
+				break
+			}
+		}
+	}
+}
+
+// whereNone reports whether a node runs only where a call says that there is no GPU.
+func whereNone(n syntax.Node, available *pyscope.Call) bool {
+	return slices.ContainsFunc(conditions(n, syntax.Node{}), func(k condition) bool {
+		return available.Node.In(k.Node) && (k.negated || available.Node.Parent().Is("not_operator"))
+	})
+}
+
+func (p *pass) reportLate(s setting, by syntax.Node, sure rules.Confidence, why string) {
 	p.report(s.node, rules.Mistake{
-		Rule: "conf/ignored-variable", Severity: rules.Warning, Confidence: rules.High,
+		Rule: "conf/ignored-variable", Severity: rules.Warning, Confidence: sure,
 		Message:  fmt.Sprintf("%s is set too late to have an effect in this process", s.name),
 		Evidence: []string{fmt.Sprintf("line %d: %s", p.Line(by), why)},
 		Related:  []rules.Related{related(by, why)},

@@ -1,0 +1,12 @@
+import torch
+
+
+def train(args, rank, batches):
+    model = build().cuda(rank)
+    optimizer = torch.optim.Adam(model.parameters())
+    state = torch.load(args.path, map_location=lambda storage, loc: storage)
+    model.load_state_dict(state["model"])
+    for x in batches:
+        optimizer.zero_grad()
+        model(x.cuda(rank)).mean().backward()
+        optimizer.step()
