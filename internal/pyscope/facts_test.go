@@ -123,6 +123,9 @@ func TestLoops(t *testing.T) {
 	}{
 		{"for x in range(3):\n  here(x)", true, true},
 		{"for x in range(1000):\n  here(y)", false, false},
+		{"for x in range(1000, 0, -1):\n  here(y)", false, false},
+		{"for x in range(4, -1, -1):\n  here(y)", true, false},
+		{"for x in range(a.n, 0, -1):\n  here(y)", false, false},
 		{"n = 4\nfor x in range(n):\n  here(y)", true, false},
 		{"for k, x in enumerate(['a', 'b']):\n  y = x.z\n  here(y)", true, true},
 		{"for x in xs:\n  here([x])", false, true},

@@ -100,6 +100,9 @@ func (m *Module) smallCall(c *Call, depth int) bool {
 	}
 	switch c.Name {
 	case "range":
+		if len(args) == 3 && args[2].Is("unary_operator") { // range(1000, 0, -1) counts down from its start
+			args = args[:1]
+		}
 		n, ok := m.Int(args[min(1, len(args)-1)])
 		return ok && n <= small
 	case "enumerate", "reversed", "sorted", "list", "tuple", "zip", "tqdm.tqdm":

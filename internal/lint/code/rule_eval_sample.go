@@ -30,10 +30,14 @@ func checkEvalSample(p *pass) {
 	}
 }
 
-// callersWant reports whether gradients are wanted where a function is called.
+// callersWant reports whether gradients are wanted of what a function returns, as far as its calls in the module show.
 func (p *pass) callersWant(f *pyscope.Function) bool {
-	for _, c := range f.Callers {
-		if g := p.Function(c.Node); g != nil && p.wantsWithin(g.Node.Start(), g.Node.End()) {
+	for _, c := range p.Calls {
+		if c.Target != f && (c.Target != nil || c.Method != f.Name) || p.Grad(c.Node).Mode == pyscope.GradOff {
+			continue
+		}
+		result, g := p.storedIn(c.Node), p.Function(c.Node)
+		if result != nil && len(p.Fate(result).Backward) > 0 || result == nil && g != nil && p.wantsWithin(g.Node.Start(), g.Node.End()) {
 			return true
 		}
 	}
