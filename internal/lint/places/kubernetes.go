@@ -173,6 +173,7 @@ func (f *file) pod(spec *tree, onEveryNode bool) {
 		if c.scalar("securityContext", "privileged") != "true" { // else it has all devices of the node
 			f.numbersInContainer(gpus, env)
 		}
+		f.vllmInContainer(c, env)
 		if gpus > 0 {
 			f.ranksInContainer(c, gpus, "resources.limits")
 			f.sharedMemory(spec, c)

@@ -11,6 +11,17 @@ import (
 
 // launchIn returns what a container's command starts, where it is a launcher.
 func launchIn(c *tree) (l launch, at span, ok bool) {
+	for _, step := range containerSteps(c) {
+		p := programOf(step.words)
+		if l, ok = launchOf(&p, func(string) (int, bool) { return 0, false }); ok {
+			return l, l.at, true
+		}
+	}
+	return launch{}, span{}, false
+}
+
+// containerSteps returns the commands that a container runs.
+func containerSteps(c *tree) []step {
 	var words []word
 	for _, key := range []string{"entrypoint", "command", "args"} {
 		v := c.get(key)
@@ -24,13 +35,7 @@ func launchIn(c *tree) (l launch, at span, ok bool) {
 			words = append(words, word{text: item.text, known: item.kind == scalarTree && !isTemplate(item.text), at: item.at})
 		}
 	}
-	for _, step := range stepsOf(words) {
-		p := programOf(step.words)
-		if l, ok = launchOf(&p, func(string) (int, bool) { return 0, false }); ok {
-			return l, l.at, true
-		}
-	}
-	return launch{}, span{}, false
+	return stepsOf(words)
 }
 
 // wordsOf splits a command that is one text; every word is where the text is.

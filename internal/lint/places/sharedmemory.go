@@ -2,6 +2,7 @@ package places
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,39 @@ func (f *file) sharedMemory(spec, container *tree) {
 		because("nothing is mounted at /dev/shm").do("mount an emptyDir with medium: Memory and a sizeLimit at /dev/shm"))
 }
 
+// sharedMemoryOfRun finds the same of a container that a script starts.
+func (c *shellCheck) sharedMemoryOfRun(p *program) {
+	if !isContainerRun(p) || !runsTraining(p.args) || slices.ContainsFunc(p.args, mayMountMemory) {
+		return
+	}
+	c.report(p.first.at, (&Fault{
+		Rule: "conf/small-shm", Severity: rules.Info, Confidence: rules.Medium,
+		Message: fmt.Sprintf("%s run gives the container 64 MiB of /dev/shm, which workers of a DataLoader fill soon", p.name),
+	}).
+		because("it has neither --shm-size nor --ipc").do("write --shm-size=8g, or --ipc=host"))
+}
+
+// runsTraining tells whether a container is told to run Python or a launcher.
+func runsTraining(words []word) bool {
+	return slices.ContainsFunc(words, func(w word) bool {
+		return w.known && (isPython(w.text) || slices.Contains([]string{"torchrun", "accelerate", "deepspeed", "composer"}, w.text))
+	})
+}
+
+// holdsImage matches variables that hold an image or a command, no options.
+var holdsImage = regexp.MustCompile(`(?i)^\$\w*(image|img|tag|name|container|cmd|command|script)\w*$`)
+
+// mayMountMemory tells whether a word of docker run says how large /dev/shm is, or is a variable
+// that may say it.
+func mayMountMemory(w word) bool {
+	for _, option := range []string{"--shm-size", "--ipc", "/dev/shm"} {
+		if strings.Contains(w.text, option) {
+			return true
+		}
+	}
+	return !w.known && strings.HasPrefix(w.text, "$") && !strings.Contains(w.text, ":") && !holdsImage.MatchString(w.text)
+}
+
 // commandOf is what a container runs, as far as it is written.
 func commandOf(c *tree) string {
 	var words []string
@@ -52,6 +86,7 @@ func (f *file) compose(document *tree) {
 			continue
 		}
 		gpu := f.composeDevices(s)
+		f.vllmInContainer(s, settingsIn(orEmpty(s.get("environment"))))
 		if s.scalar("privileged") != "true" && !s.open {
 			f.numbersInContainer(devicesOf(s), settingsIn(orEmpty(s.get("environment"))))
 		}

@@ -20,6 +20,7 @@ func (f *file) shell() {
 	c.elsewhere()
 	c.slurmExport()
 	c.ranks()
+	c.vllmInScript()
 	f.alone(c.environment())
 }
 
@@ -52,6 +53,7 @@ func (c *shellCheck) step(s *step) {
 		for i := range given {
 			c.variable(&given[i])
 		}
+		c.sharedMemoryOfRun(&p)
 	}
 	c.blanksAround(s)
 	c.blankBehind(s)

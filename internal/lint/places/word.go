@@ -25,7 +25,7 @@ func readWord(w *syntax.Word, base int) word {
 	out := word{known: true, at: nodeSpan(w, base)}
 	var b strings.Builder
 	for _, part := range w.Parts {
-		out.known = out.known && appendPart(&b, part)
+		out.known = appendPart(&b, part) && out.known
 	}
 	out.text = b.String()
 	if len(w.Parts) == 1 {
