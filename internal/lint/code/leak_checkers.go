@@ -27,6 +27,7 @@ func leakCheckers() []checker {
 		{ids: []string{"leak/unbounded-cache"}, check: checkUnboundedCache, words: torchWords, long: true},
 		{ids: []string{"leak/eval-without-no-grad"}, check: checkEvalHandler, words: []string{".eval()"}, long: true},
 		{ids: []string{"leak/eval-without-no-grad"}, check: checkEvalSample, words: []string{"sampl", "_loop"}, long: true},
+		{ids: []string{"leak/eval-without-no-grad"}, check: checkEvalFlag, words: []string{"backward("}, long: true},
 		{ids: []string{"leak/eval-without-no-grad"}, check: checkEvalWithoutNoGrad, words: []string{"torch", ".eval()"}, long: true},
 	}
 }

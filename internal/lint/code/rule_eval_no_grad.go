@@ -269,8 +269,8 @@ func (p *pass) evalByName(f *pyscope.Function, named *tally) {
 			return
 		}
 		switched := p.callersSwitch(f)
-		if l := p.Loop(run.Node); !switched.Ok() && (l == nil || l.Small()) {
-			continue
+		if l := p.Loop(run.Node); (l == nil || l.Small()) && (!switched.Ok() || run.Node.Parent().Is("expression_statement")) {
+			continue // one run for each call, of nothing in evaluation mode, or to count what it does
 		}
 		if !switched.Ok() && !evaluates.MatchString(f.Name) {
 			return
