@@ -17,8 +17,9 @@ type facts struct {
 	sizes    *[]randomSize
 	main     *syntax.Node
 	callsIn  *map[*pyscope.Loop][]*pyscope.Call
-	wants    *[]int // offsets of what needs gradients
-	frozen   *bool  // parameters are kept from needing them
+	wants    *[]int                             // offsets of what needs gradients
+	frozen   *bool                              // parameters are kept from needing them
+	asked    *map[*pyscope.Function]syntax.Node // loops around calls by the names of methods
 }
 
 // memo returns what is kept, or finds and keeps it.

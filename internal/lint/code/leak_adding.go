@@ -61,9 +61,10 @@ func (p *pass) metered(a adding) bool {
 func (p *pass) ownBackward(a adding) syntax.Node {
 	var elsewhere syntax.Node
 	for _, n := range p.madeOf(a.value, 0) {
+		stores, _ := p.StoresAt(n)
 		for _, back := range p.Fate(p.Place(n)).Backward {
 			switch {
-			case p.detachedAfter(back, n) || !p.sameRound(a, back):
+			case !p.sameRound(a, back) || p.detachedAfter(back, stores):
 			case p.Function(back) == p.Function(a.at):
 				return back
 			case !elsewhere.Ok():
@@ -129,9 +130,8 @@ func (p *pass) storedParts(r *pyscope.Ref) []syntax.Node {
 }
 
 // detachedAfter reports whether what backward runs on gets another value without a graph right
-// behind it: loss.backward(), loss = loss.detach().
-func (p *pass) detachedAfter(back, use syntax.Node) bool {
-	stores, _ := p.StoresAt(use)
+// behind it, among the stores that reach its use: loss.backward(), loss = loss.detach().
+func (p *pass) detachedAfter(back syntax.Node, stores []*pyscope.Ref) bool {
 	for _, r := range stores {
 		statement := statementOf(r.Node).Parent()
 		if statement.Is("expression_statement") && back.In(statement.Parent()) && back.Start() < r.Node.Start() && !p.Value(r.Value).Has(pyscope.Graph) {

@@ -119,17 +119,34 @@ func (p *pass) again(run *pyscope.Call) syntax.Node {
 	if f == nil || f.Class == nil {
 		return syntax.Node{}
 	}
-	for _, c := range p.Calls { // model.predict(batch) of an object that another function is given
-		if c.Method == f.Name && c.Target == nil && p.Value(c.Object).Has(pyscope.Unknown) && p.nameIsOnce(f) {
-			if p.Grad(c.Node).Mode == pyscope.GradOff {
-				return syntax.Node{}
-			}
-			if l := p.Loop(c.Node); l != nil && !l.Small() {
-				return l.Node
-			}
+	asked := memo(&p.facts.asked, func() map[*pyscope.Function]syntax.Node { return map[*pyscope.Function]syntax.Node{} })
+	loop, known := asked[f]
+	if !known {
+		loop = p.askedAgain(f)
+		asked[f] = loop
+	}
+	return loop
+}
+
+// askedAgain returns the loop around a call by the name of a method alone, model.predict(batch) of an object that
+// another function is given; none where autograd is off around one of them.
+func (p *pass) askedAgain(f *pyscope.Function) syntax.Node {
+	var found syntax.Node
+	if !p.nameIsOnce(f) {
+		return found
+	}
+	for _, c := range p.Calls {
+		if c.Method != f.Name || c.Target != nil || !p.Value(c.Object).Has(pyscope.Unknown) {
+			continue
+		}
+		if p.Grad(c.Node).Mode == pyscope.GradOff {
+			return syntax.Node{}
+		}
+		if l := p.Loop(c.Node); l != nil && !l.Small() && !found.Ok() {
+			found = l.Node
 		}
 	}
-	return syntax.Node{}
+	return found
 }
 
 // isLoop reports whether a node is a loop's, and not the name of a function that is called again and again.

@@ -17,8 +17,9 @@ var samples = regexp.MustCompile(`^_?((p|ddim|ddpm|plms|dpm|euler|heun)_)?sampl(
 // result, with autograd on: the graph of all steps is kept until the last, hundreds of forwards at once.
 // What goes back through the samples needs that graph, and keeps the rule silent.
 func checkEvalSample(p *pass) {
+	var judged tally
 	for _, f := range p.Functions {
-		if !samples.MatchString(f.Name) || p.wantsWithin(f.Node.Start(), f.Node.End()) || p.callersWant(f) {
+		if !samples.MatchString(f.Name) || judged.over() || p.wantsWithin(f.Node.Start(), f.Node.End()) || p.callersWant(f) {
 			continue
 		}
 		for _, run := range f.Calls {

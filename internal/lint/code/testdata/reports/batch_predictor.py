@@ -18,8 +18,8 @@ class Predictor:
             while not batcher.last_batch():
                 batch = batcher.next_batch()
                 inputs = {name: torch.from_numpy(batch[name]).to(self.device) for name in model.input_features}
-                preds = model.predictions(inputs)
+                preds = model.predictions(inputs)  # want: leak/eval-without-no-grad
                 for feature, values in preds.items():
                     for key, value in values.items():
-                        predictions[f"{feature}_{key}"].append(value)  # want: leak/list-with-graph
+                        predictions[f"{feature}_{key}"].append(value)
         return {k: torch.cat(v).cpu().numpy() for k, v in predictions.items()}
