@@ -11,7 +11,7 @@ func memoryCheckers() []checker {
 		{ids: []string{"conf/ignored-variable"}, check: checkLateDevices, words: []string{"CUDA_VISIBLE_DEVICES"}},
 		{ids: []string{"conf/no-caching"}, check: checkNoCaching, words: []string{"PYTORCH_NO_CUDA_MEMORY_CACHING"}, long: true},
 		{ids: []string{"conf/expandable-ipc"}, check: checkExpandableIPC, words: []string{"expandable_segments"}},
-		{ids: []string{"conf/fraction-as-isolation"}, check: checkFraction, words: []string{"memory_fraction"}, long: true},
+		{ids: []string{"conf/fraction-as-isolation", "conf/bad-value"}, check: checkFraction, words: []string{"memory_fraction"}, long: true},
 		{ids: []string{"dist/data-parallel"}, check: checkDataParallel, words: []string{"DataParallel"}, long: true},
 		{ids: []string{"dist/ddp-bucket-copies"}, check: checkDDPBuckets, words: []string{"DistributedDataParallel"}, long: true},
 		{ids: []string{"dist/load-on-gpu0"}, check: checkLoad, words: torchWords, long: true},

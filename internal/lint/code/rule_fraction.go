@@ -17,6 +17,9 @@ const headroom = 0.85
 func checkFraction(p *pass) {
 	for _, c := range p.calls("torch.cuda.set_per_process_memory_fraction", "torch.cuda.memory.set_per_process_memory_fraction") {
 		value, sure := p.followed(c.Arg(0, "fraction")), rules.Medium
+		if p.refusedFraction(c, value) {
+			continue
+		}
 		if constant(value) || value.Is("float") {
 			if !isShare(value) {
 				continue
@@ -31,6 +34,32 @@ func checkFraction(p *pass) {
 			Remedy:   "leave context and libraries out of the fractions' sum, or use MIG where others must be kept out",
 		})
 	}
+}
+
+// refusedFraction reports a fraction that is written out and that PyTorch refuses: an integer, or one that is
+// not from 0 to 1.
+func (p *pass) refusedFraction(c *pyscope.Call, value syntax.Node) bool {
+	v, err := strconv.ParseFloat(value.Text(), 64)
+	whole := value.Is("integer")
+	if err != nil || !whole && v <= 1 {
+		return false
+	}
+	m := rules.Mistake{
+		Rule: "conf/bad-value", Severity: rules.Error, Confidence: rules.High,
+		Message:  fmt.Sprintf("PyTorch refuses a memory fraction of %s: it has to be a float from 0 to 1", value.Text()),
+		Evidence: []string{"set_per_process_memory_fraction raises a ValueError for what is larger than 1"},
+		Remedy:   fmt.Sprintf("write %s", strconv.FormatFloat(v/100, 'f', -1, 64)),
+	}
+	if whole {
+		m.Evidence = []string{"set_per_process_memory_fraction raises a TypeError for what is no float"}
+	}
+	if v <= 1 {
+		m.Remedy = fmt.Sprintf("write %s.0", value.Text())
+	} else if v < 2 || v > 100 {
+		m.Remedy = "write a share of the GPU's memory, as 0.9"
+	}
+	p.report(c.Node, m)
+	return true
 }
 
 // isShare reports whether a fraction is a part of a GPU: small, or the result of a division.

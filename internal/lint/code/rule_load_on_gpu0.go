@@ -48,10 +48,13 @@ func checkLoad(p *pass) {
 }
 
 // setsUpRanks returns the call by which the source is the program of several processes with GPUs: of
-// torch.distributed, or of a trainer that is told to start them.
+// torch.distributed, of DeepSpeed, or of a trainer that is told to start them.
 func (p *pass) setsUpRanks() (*pyscope.Call, bool) {
 	if s := p.spread(); s.distributed() {
 		return slices.Concat(s.inits, s.wraps)[0], true
+	}
+	if calls := p.calls("deepspeed.init_distributed", "deepspeed.initialize"); len(calls) > 0 {
+		return calls[0], true
 	}
 	for _, c := range p.calls(trainers...) {
 		if p.startsRanks(c) {
