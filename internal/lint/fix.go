@@ -6,6 +6,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -145,7 +148,17 @@ func textDiff(f *file, before, after []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := diff.Diff(f.name, old.Text, f.name, now.Text)
+	name := patchName(f.name)
+	text := diff.Diff(name, old.Text, name, now.Text)
 	_, text, _ = bytes.Cut(text, []byte("\n")) // "diff a b", which no patch needs
 	return string(text), nil
+}
+
+// patchName returns a name as a patch has it: as it is, or quoted where something in it could end
+// the line or steer a terminal.
+func patchName(name string) string {
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return strconv.Quote(name)
+	}
+	return name
 }

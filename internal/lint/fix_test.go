@@ -111,3 +111,16 @@ func (c *changingFiles) Open(name string) (fs.File, error) {
 	}
 	return f, err
 }
+
+// TestPatchName: a name cannot end the line that it is on, nor steer a terminal.
+func TestPatchName(t *testing.T) {
+	for name, want := range map[string]string{
+		"a b.py":         "a b.py",
+		"a\nb.py":        `"a\nb.py"`,
+		"\x1b[31mred.py": `"\x1b[31mred.py"`,
+	} {
+		if got := patchName(name); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+}
