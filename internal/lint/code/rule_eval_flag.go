@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -13,6 +14,9 @@ import (
 // evaluation.
 func checkEvalFlag(p *pass) {
 	for _, f := range p.Functions {
+		if f.Class != nil && f.Class.IsModule() { // a part of what is trained
+			continue
+		}
 		for k, param := range f.Params {
 			back := p.guardedBackward(f, param)
 			if !back.Ok() {
@@ -81,12 +85,15 @@ func (p *pass) runBefore(f *pyscope.Function, back syntax.Node) *pyscope.Call {
 		if c.Method == "forward" {
 			callee = c.Object
 		}
-		if l.Has(c.Node) && c.Node.Start() < back.Start() && p.ownOrGiven(callee, f) {
+		if l.Has(c.Node) && c.Node.Start() < back.Start() && p.ownOrGiven(callee, f) && !lossNames.MatchString(callee.Text()) {
 			return c
 		}
 	}
 	return nil
 }
+
+// lossNames matches what people call the modules that compare a model's result with what it should be.
+var lossNames = regexp.MustCompile(`(?i)loss|criterion|entropy`)
 
 func (p *pass) reportFlag(f *pyscope.Function, param pyscope.Param, run *pyscope.Call, call syntax.Node) {
 	p.report(run.Node, rules.Mistake{
