@@ -19,12 +19,13 @@ var answers = regexp.MustCompile(`^_?(predict|inference|infer|handle|serve|class
 // it later to answer someone. Each answer has the memory of a forward that is kept for a backward: a
 // peak, not a leak, for the graph goes with the answer. Who calls them may have switched autograd off.
 func checkEvalHandler(p *pass) {
+	var switches tally
 	for _, class := range p.Classes {
 		if class.IsModule() || isCallback(class) {
 			continue
 		}
 		for _, c := range p.Calls {
-			if c.Method == "eval" && len(c.Args()) == 0 && p.Class(c.Node) == class {
+			if c.Method == "eval" && len(c.Args()) == 0 && p.Class(c.Node) == class && !switches.over() {
 				p.evalHandler(class, c)
 			}
 		}
