@@ -113,6 +113,21 @@ func (c *Class) IsLightning() bool {
 	return c.anyBase(func(b string) bool { return lastPart(b) == "LightningModule" })
 }
 
+// hasLightningSteps reports whether a trainer runs the class's steps as Lightning does: it is a
+// LightningModule, or has steps as one and a base that another file defines.
+func (c *Class) hasLightningSteps() bool {
+	if c.IsLightning() {
+		return true
+	}
+	steps := c.Method("training_step") != nil && (c.Method("validation_step") != nil || c.Method("test_step") != nil)
+	return steps && c.anyBase(func(b string) bool { return !strings.HasPrefix(b, "torch.") && b != "object" })
+}
+
+// isCallback reports whether the class is a callback of a trainer.
+func (c *Class) isCallback() bool {
+	return c.anyBase(func(b string) bool { return strings.HasSuffix(lastPart(b), "Callback") })
+}
+
 // IsFunction reports whether the class is a torch.autograd.Function.
 func (c *Class) IsFunction() bool {
 	return c.Is("torch.autograd.Function", "torch.autograd.function.InplaceFunction")

@@ -214,7 +214,7 @@ func (m *Module) gradFramework(f *Function) (Grad, bool) {
 		return Grad{}, false
 	}
 	switch {
-	case f.Class.IsLightning() && lightningEval[f.Name]:
+	case (f.Class.hasLightningSteps() || f.Class.isCallback()) && lightningEval[f.Name]:
 		return m.because(GradOff, f.Node, "Lightning calls "+f.Name+" with gradients off"), true
 	case f.Class.IsFunction() && (f.Name == "forward" || f.Name == "backward"):
 		return m.because(GradOff, f.Node, "autograd runs "+f.Name+" of a Function with gradients off"), true

@@ -1,0 +1,27 @@
+# after: steps of speech models whose base is LightningModule in another file
+import torch
+
+from speech.models import BaseModel
+from lightning.pytorch import Callback
+
+
+class Recogniser(BaseModel):
+    def training_step(self, batch, batch_idx):
+        return self.loss(self.encoder(batch[0]), batch[1])
+
+    def validation_step(self, batch, batch_idx):
+        out = {"logits": self.encoder(batch[0])}
+        self.validation_step_outputs.append(out)
+        return out
+
+    def on_validation_epoch_end(self):
+        print(len(self.validation_step_outputs))
+        self.validation_step_outputs.clear()
+
+
+class Listen(Callback):
+    def on_validation_epoch_end(self, trainer, model):
+        signals = []
+        for batch in trainer.val_dataloaders:
+            signals.append(model(batch))
+        print(torch.cat(signals).shape)
