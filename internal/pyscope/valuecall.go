@@ -36,11 +36,15 @@ func (e *evaluator) result(c *Call) Value {
 	if len(f.Returns)+len(f.Yields) == 0 {
 		return Value{May: Plain}
 	}
-	if e.m.Grad(c.Node).Mode == GradOff && len(f.Callers) == 1 {
+	if e.m.Grad(c.Node).Mode == GradOff && (len(f.Callers) == 1 || madeWithin(f, v)) {
 		v = v.without()
 	}
 	return v
 }
+
+// madeWithin reports whether the graph of a result begins at a call in the function: it begins there
+// only where the function itself is called with gradients on.
+func madeWithin(f *Function, v Value) bool { return v.Node.Is("call") && v.Node.In(f.Node) }
 
 // named is a call of something with a qualified name.
 func (e *evaluator) named(c *Call) (Value, bool) {

@@ -6,11 +6,15 @@ from lightning.pytorch import Callback
 
 
 class Recogniser(BaseModel):
+    def forward(self, batch):
+        outputs = self.encoder(batch[0])
+        return outputs.loss
+
     def training_step(self, batch, batch_idx):
-        return self.loss(self.encoder(batch[0]), batch[1])
+        return self.forward(batch)
 
     def validation_step(self, batch, batch_idx):
-        out = {"logits": self.encoder(batch[0])}
+        out = {"loss": self.forward(batch)}
         self.validation_step_outputs.append(out)
         return out
 
