@@ -2,7 +2,6 @@ package lint
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,14 +29,14 @@ func (c closedFiles) Open(name string) (fs.File, error) {
 	if err := c.refuse("open", name); err != nil || name == c.file {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	return os.Open(name)
+	return c.diskFiles.Open(name)
 }
 
 func (c closedFiles) Stat(name string) (fs.FileInfo, error) {
 	if err := c.refuse("stat", name); err != nil {
 		return nil, err
 	}
-	return os.Stat(name)
+	return c.diskFiles.Stat(name)
 }
 
 func (c closedFiles) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -46,7 +45,7 @@ func (c closedFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 		}
 	}
-	return os.ReadDir(name)
+	return c.diskFiles.ReadDir(name)
 }
 
 // TestClosed: what may not be entered is told, and the rest is checked.
