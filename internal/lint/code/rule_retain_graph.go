@@ -188,7 +188,12 @@ func isCallee(n syntax.Node) bool {
 // graphIterable reports whether a loop goes over losses, outputs and the like that exist already.
 func (p *pass) graphIterable(n syntax.Node) bool {
 	text := strings.ToLower(n.Text())
-	return strings.Contains(text, "loss") || strings.Contains(text, "output") || strings.Contains(text, "grad")
+	for _, word := range []string{"loss", "output", "outs", "leaves", "grad"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayHaveGraph reports whether an expression may be the result of a forward: a call that is
