@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
@@ -151,7 +152,7 @@ func (p *pass) reachesOutside(n syntax.Node, loop *pyscope.Loop, seen map[*pysco
 	}
 	for d := range n.Descendants() {
 		place := p.Place(d)
-		if place == nil || seen[place] || isCallee(d) {
+		if place == nil || seen[place] || isCallee(d) && !isElement(place, loop) {
 			continue
 		}
 		seen[place] = true
@@ -170,6 +171,13 @@ func (p *pass) reachesOutside(n syntax.Node, loop *pyscope.Loop, seen map[*pysco
 		}
 	}
 	return false
+}
+
+// isElement reports whether a name stands for what a loop goes over.
+func isElement(place *pyscope.Place, loop *pyscope.Loop) bool {
+	return slices.ContainsFunc(place.Stores(), func(r *pyscope.Ref) bool {
+		return r.How == pyscope.ByFor && r.Node.In(loop.Node.Field("left"))
+	})
 }
 
 // isPart reports whether an expression is a part of something else, as outputs[-1].
