@@ -41,7 +41,7 @@ func (p *pass) evalHandler(class *pyscope.Class, switched *pyscope.Call) {
 	}
 	for _, run := range p.Calls {
 		f := p.Function(run.Node)
-		if f == nil || f.Class != class || f == maker || p.Place(run.Callee) != place {
+		if f == nil || f.Class != class || f == maker || p.Place(run.Callee) != place && !runsPartOf(run, model) {
 			continue
 		}
 		if !answers.MatchString(f.Name) && !p.again(run).Ok() {

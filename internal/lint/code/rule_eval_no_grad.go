@@ -71,7 +71,7 @@ func (p *pass) runsOf(model syntax.Node, start, until int, f *pyscope.Function) 
 // runsModel reports whether a call runs a model: by its name, by a method that goes through its layers, or by
 // what wraps it, as self.parallel = nn.DataParallel(self.model) does.
 func (p *pass) runsModel(run *pyscope.Call, model syntax.Node) bool {
-	if run.Callee.Text() == model.Text() || modelMethods[run.Method] && run.Object.Text() == model.Text() {
+	if run.Callee.Text() == model.Text() || modelMethods[run.Method] && run.Object.Text() == model.Text() || runsPartOf(run, model) {
 		return true
 	}
 	place := p.Place(run.Callee)
@@ -81,6 +81,14 @@ func (p *pass) runsModel(run *pyscope.Call, model syntax.Node) bool {
 	stores := place.Stores()
 	return len(stores) == 1 && stores[0].How == pyscope.ByAssign && p.wraps(stores[0].Value, p.Place(model))
 }
+
+// runsPartOf reports whether a call runs a part of a model by its own name: model.backbone(images).
+func runsPartOf(run *pyscope.Call, model syntax.Node) bool {
+	return run.Object.Ok() && run.Object.Text() == model.Text() && len(run.Args()) > 0 && modelNames.MatchString(run.Method) && !doesToModel.MatchString(run.Method)
+}
+
+// doesToModel matches the names of methods that do something to a model and do not run it: set_encoder.
+var doesToModel = regexp.MustCompile(`^_?(get|set|build|make|create|load|save|init|freeze|reset|compile|register|export|swap|add|replace|wrap|update|is|has)_`)
 
 // wraps reports whether an expression is a model, or one of its wrappers around it.
 func (p *pass) wraps(n syntax.Node, model *pyscope.Place) bool {

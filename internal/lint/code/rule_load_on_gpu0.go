@@ -15,6 +15,8 @@ import (
 var (
 	checkpoints = regexp.MustCompile(`(?i)(ckpt|checkpoint|snapshot|weight|state_?dict|\bstate|pretrain|resume|model)`)
 	dataFiles   = regexp.MustCompile(`(?i)(data|index|indices|cache|rng|token|sampler|args|config|embed|feature|label|metric|vocab|sched|scaler)`)
+	// options matches what programs keep their options in, which says nothing of a file: args.resume.
+	options = regexp.MustCompile(`\b(args|config)\.`)
 	// rankFiles matches files of which each rank has its own, saved from its own GPU.
 	rankFiles = regexp.MustCompile(`(?i)rank|process_index|shard`)
 )
@@ -188,11 +190,15 @@ func (p *pass) loadsWeights(c *pyscope.Call) bool {
 			break
 		}
 	}
-	place := p.storedIn(c.Node)
+	kept, name := c.Node, options.ReplaceAllString(c.Arg(0, "f").Text(), "")
+	if kept.Parent().Is("subscript") { // torch.load(path)["state_dict"]
+		kept = kept.Parent()
+		name += " " + kept.Field("subscript").Text()
+	}
+	place := p.storedIn(kept)
 	if place != nil && p.loadsState(place) {
 		return true
 	}
-	name := c.Arg(0, "f").Text()
 	if dataFiles.MatchString(name) {
 		return false
 	}

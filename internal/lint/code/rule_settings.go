@@ -82,8 +82,7 @@ func checkLateDevices(p *pass) {
 			continue
 		}
 		for _, c := range p.calls("torch.cuda.is_available", "torch.cuda.init") {
-			comesBefore := c.Node.End() < s.node.Start() && p.Function(c.Node) == p.Function(s.node)
-			if comesBefore && !exclusive(c.Node, s.node) && !whereNone(s.node, c) && !p.mainGuardBetween(c.Node, s.node) {
+			if p.runsBefore(c.Node, s.node) && !exclusive(c.Node, s.node) && !whereNone(s.node, c) && !p.mainGuardBetween(c.Node, s.node) {
 				p.reportLate(s, c.Node, rules.Medium, short(c.Node)+" initializes the driver, which reads the variable then and never again")
 				break
 			}
@@ -111,11 +110,18 @@ func (p *pass) reportLate(s setting, by syntax.Node, sure rules.Confidence, why 
 // usedBefore returns a use of a GPU that is sure to come before a node.
 func (p *pass) usedBefore(n syntax.Node) (gpuUse, bool) {
 	for _, u := range p.gpuUses() {
-		if u.Node.Start() < n.Start() && p.Function(u.Node) == p.Function(n) && u.device.sure && !exclusive(u.Node, n) && !p.mainGuardBetween(u.Node, n) {
+		if p.runsBefore(u.Node, n) && u.device.sure && !exclusive(u.Node, n) && !p.mainGuardBetween(u.Node, n) {
 			return u, true
 		}
 	}
 	return gpuUse{}, false
+}
+
+// runsBefore reports whether a node comes before another in the same function, or at the module's top level: a
+// function that is defined further down cannot have been called yet.
+func (p *pass) runsBefore(a, b syntax.Node) bool {
+	f := p.Function(a)
+	return a.End() < b.Start() && (f == nil || f == p.Function(b))
 }
 
 // mainGuardBetween reports whether one of two nodes runs only where the file is the program.

@@ -26,6 +26,7 @@ func checkStepOutputs(p *pass) {
 				continue
 			}
 			k := p.stepCarrier(f)
+			p.stepReturns(f)
 			for _, c := range f.Calls {
 				if c.Method == "append" || c.Method == "extend" {
 					p.stepKeeps(f, c, k)
