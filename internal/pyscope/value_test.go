@@ -72,6 +72,7 @@ func TestValue(t *testing.T) {
 		{"module by name", "def f(net, x):\n  probe(net(x))", "graph"},
 		{"module from the caller", "def f(m, x):\n  probe(m(x))\nf(model, 1)", "graph sure"},
 		{"made by a function", "def make():\n  return nn.Sequential(a, b).cuda()\nm = make()\nprobe(m(x))", "graph sure"},
+		{"step of a closure", "model = nn.Linear(3, 1)\ndef fit(x, opt):\n  for i in range(n):\n    def closure():\n      loss = model(x).mean()\n      loss.backward()\n      return loss\n    probe(opt.step(closure))", "graph sure"},
 		{"closure", "def outer():\n  acc = {'loss': 0.0}\n  def step(i):\n    acc['loss'] = acc['loss'] + model(x)\n    probe(acc['loss'])\n  return step", "graph sure"},
 		{"a part of the output", "probe(model(x).loss)", "graph sure"},
 		{"shape", "probe(model(x).shape[0])", "plain"},

@@ -29,6 +29,15 @@ func (e *evaluator) call(c *Call) Value {
 // result is what a function of the module returns.
 func (e *evaluator) result(c *Call) Value {
 	f := c.Target
+	v := e.returned(f)
+	if e.m.Grad(c.Node).Mode == GradOff && (len(f.Callers) == 1 || madeWithin(f, v)) {
+		v = v.without()
+	}
+	return v
+}
+
+// returned is what the returns and yields of a function give.
+func (e *evaluator) returned(f *Function) Value {
 	v := Value{}
 	for _, r := range append(f.Returns, f.Yields...) {
 		v = v.and(e.value(r))
@@ -36,10 +45,16 @@ func (e *evaluator) result(c *Call) Value {
 	if len(f.Returns)+len(f.Yields) == 0 {
 		return Value{May: Plain}
 	}
-	if e.m.Grad(c.Node).Mode == GradOff && (len(f.Callers) == 1 || madeWithin(f, v)) {
-		v = v.without()
-	}
 	return v
+}
+
+// closureOf returns the function that optimizer.step(closure) calls: the step returns what it does.
+func (m *Module) closureOf(c *Call) *Function {
+	if c.Method != "step" || len(c.Args()) != 1 {
+		return nil
+	}
+	f, _ := m.callable(c.Arg(0, "closure"))
+	return f
 }
 
 // madeWithin reports whether the graph of a result begins at a call in the function: it begins there
@@ -139,7 +154,10 @@ func (e *evaluator) method(c *Call) Value {
 	if p := e.m.Place(c.Callee); p != nil && len(p.Stores()) > 0 { // an attribute: self.write = nn.Linear(…)
 		return e.called(c, e.value(c.Callee))
 	}
+	closure := e.m.closureOf(c)
 	switch {
+	case closure != nil:
+		return e.returned(closure)
 	case plainMethods[c.Method]:
 		return Value{May: Plain}
 	case endMethods[c.Method]:

@@ -28,7 +28,7 @@ class TrainLyapunov:
                 loss.backward()
                 return loss
 
-            losses[it] = optimizer.step(closure)  # want (all): leak/list-with-graph
+            losses[it] = optimizer.step(closure)  # want: leak/list-with-graph
             if it % 100 == 0:
                 print(f"Iter {it}, loss {losses[it]}")
         return losses
