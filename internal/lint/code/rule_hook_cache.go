@@ -32,6 +32,7 @@ func checkHookCache(p *pass) {
 			}
 		}
 		p.hookAddedAgain(c)
+		p.hookOfObjects(c)
 	}
 }
 
