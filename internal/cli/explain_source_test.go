@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	leaks     = "../../testdata/origin"
+	leaks     = "../../testdata/leaks"
 	workloads = leaks + "/workloads.py"
 )
 

@@ -125,7 +125,7 @@ func TestTriageLooks(t *testing.T) {
 		{"fragmentation", []string{"../../testdata/gpu/oom_checkerboard.pickle.xz"}, triage.Answers{"symptom": "oom", "message": "pieces"}, "oom/fragmentation", ""},
 		{"a limit", []string{"../../testdata/gpu/oom_checkerboard.pickle.xz", "--answer", "message=limit"}, triage.Answers{"symptom": "oom", "message": "limit"}, "oom/fragmentation", "conf/fraction-as-isolation"},
 		{"stranded on a stream", []string{"../../testdata/gpu/oom_stranded_on_stream.pickle.xz"}, triage.Answers{"symptom": "oom"}, "oom/stranded", ""},
-		{"a mistake that a recording shows", []string{"../../testdata/origin", "../../testdata/origin/leak_running_total.pickle.xz", "--answer", "where=training", "--answer", "loop=sum"}, triage.Answers{"symptom": "grows", "what": "allocated"}, "leak/growing-site", "leak/loss-with-graph"},
+		{"a mistake that a recording shows", []string{"../../testdata/leaks", "../../testdata/leaks/leak_running_total.pickle.xz", "--answer", "where=training", "--answer", "loop=sum"}, triage.Answers{"symptom": "grows", "what": "allocated"}, "leak/growing-site", "leak/loss-with-graph"},
 		{"a healthy run", []string{"../../testdata/gpu/train_mlp_adamw.pickle.xz"}, triage.Answers{}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
