@@ -9,19 +9,7 @@ import (
 
 // batch judges a batch file of Windows, where set takes all behind the = for the value:
 // quotes and blanks too.
-func (f *file) batch() {
-	var all []setting
-	at := 0
-	for line := range strings.Lines(f.text) {
-		if s, ok := batchLine(line, at); ok {
-			all = append(all, s)
-			f.variable(&s)
-			f.notOnWindows(&s)
-		}
-		at += len(line)
-	}
-	f.alone(all)
-}
+func (f *file) batch() { f.byLine(batchLine, f.notOnWindows) }
 
 // batchLine reads set NAME=value, or set "NAME=value".
 func batchLine(line string, at int) (s setting, ok bool) {

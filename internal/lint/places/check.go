@@ -131,3 +131,19 @@ func (f *file) report(at span, fault *Fault) *rules.Mistake {
 	f.found = append(f.found, fault.mistake(at))
 	return &f.found[len(f.found)-1]
 }
+
+// byLine judges a file that sets a variable a line: each by its name and value, by what is special
+// to such files, and all of them together.
+func (f *file) byLine(read func(line string, at int) (setting, bool), special func(*setting)) {
+	var all []setting
+	at := 0
+	for line := range strings.Lines(f.text) {
+		if s, ok := read(line, at); ok {
+			all = append(all, s)
+			f.variable(&s)
+			special(&s)
+		}
+		at += len(line)
+	}
+	f.alone(all)
+}

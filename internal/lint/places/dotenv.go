@@ -9,19 +9,7 @@ import (
 
 // dotenv reads NAME=value lines. Whether quotes around a value are taken off depends on
 // who reads the file (compose does, docker run --env-file does not), so they are here.
-func (f *file) dotenv() {
-	var all []setting
-	at := 0
-	for line := range strings.Lines(f.text) {
-		if s, ok := dotenvLine(line, at); ok {
-			all = append(all, s)
-			f.variable(&s)
-			f.keptQuotes(&s)
-		}
-		at += len(line)
-	}
-	f.alone(all)
-}
+func (f *file) dotenv() { f.byLine(dotenvLine, f.keptQuotes) }
 
 // keptQuotes: who gives the file to docker run gets the quotes as part of the value.
 func (f *file) keptQuotes(s *setting) {
