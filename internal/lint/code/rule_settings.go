@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -74,7 +75,7 @@ func checkLateSettings(p *pass) {
 // initialized: by the first use of a GPU, and by torch.cuda.is_available().
 func checkLateDevices(p *pass) {
 	for _, s := range p.settings() {
-		if !s.own || s.name != "CUDA_VISIBLE_DEVICES" {
+		if !s.own || s.name != "CUDA_VISIBLE_DEVICES" || p.inherited(s.node) {
 			continue
 		}
 		if use, ok := p.usedBefore(s.node); ok {
@@ -88,6 +89,16 @@ func checkLateDevices(p *pass) {
 			}
 		}
 	}
+}
+
+// startsProgram matches the calls that start another program, which gets the environment as it is then.
+var startsProgram = regexp.MustCompile(`^(subprocess\.\w+|os\.(system|popen|exec\w+|spawn\w+|posix_spawn\w*))$`)
+
+// inherited reports whether a function starts another program after it has set a variable: it is set for that one.
+func (p *pass) inherited(n syntax.Node) bool {
+	return slices.ContainsFunc(p.Calls, func(c *pyscope.Call) bool {
+		return c.Node.Start() > n.End() && p.Function(c.Node) == p.Function(n) && startsProgram.MatchString(c.Name)
+	})
 }
 
 // whereNone reports whether a node runs only where a call says that there is no GPU.
