@@ -87,8 +87,8 @@ func runsPartOf(run *pyscope.Call, model syntax.Node) bool {
 	return run.Object.Ok() && run.Object.Text() == model.Text() && len(run.Args()) > 0 && modelNames.MatchString(run.Method) && !doesToModel.MatchString(run.Method)
 }
 
-// doesToModel matches the names of methods that do something to a model and do not run it: set_encoder.
-var doesToModel = regexp.MustCompile(`^_?(get|set|build|make|create|load|save|init|freeze|reset|compile|register|export|swap|add|replace|wrap|update|is|has)_`)
+// doesToModel matches the names of methods that do something to a model and do not run it: set_encoder, size_of_model.
+var doesToModel = regexp.MustCompile(`^_?(get|set|build|make|create|load|save|init|freeze|reset|compile|register|export|swap|add|replace|wrap|update|is|has)_|_(of|from|to|for|in)_`)
 
 // wraps reports whether an expression is a model, or one of its wrappers around it.
 func (p *pass) wraps(n syntax.Node, model *pyscope.Place) bool {
