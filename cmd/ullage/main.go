@@ -31,6 +31,7 @@ func run() int {
 		Stderr:    os.Stderr,
 		LookupEnv: os.LookupEnv,
 		Environ:   os.Environ,
+		Program:   os.Executable,
 		Signals:   signals,
 		Files:     files{},
 		Now:       time.Now,

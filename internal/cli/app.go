@@ -24,7 +24,8 @@ type App struct {
 	Stdout    io.Writer // results, and nothing else
 	Stderr    io.Writer // errors, warnings, progress
 	LookupEnv term.Lookup
-	Environ   func() []string // the whole environment, for a program that is started
+	Environ   func() []string        // the whole environment, for a program that is started
+	Program   func() (string, error) // the file of this program; may be nil
 	Signals   SignalSource
 	Files     Files
 	Now       func() time.Time

@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -208,7 +210,7 @@ func (a *App) lintOptions(f *lintFlags, args []string) (lint.Options, error) {
 		}
 	}
 	if folder := a.cacheFolder("lint"); folder != "" && !f.noCache {
-		if exact := a.versionInfo().exact(); exact != "" {
+		if exact := a.exactProgram(); exact != "" {
 			opt.Cache = lint.OpenCache(folder, opt.Project(), exact)
 		}
 	}
@@ -227,8 +229,25 @@ func (a *App) cacheFolder(name string) string {
 	return filepath.Join(folder, "ullage", name)
 }
 
-// exact names the program so that no other has the name; empty where it cannot be told from
-// others, as one that was built from a tree with changes.
+// exactProgram names the program so that no other has the name: by its version, or by its file where
+// the version does not tell it from others. Empty where neither is known.
+func (a *App) exactProgram() string {
+	if exact := a.versionInfo().exact(); exact != "" || a.Program == nil {
+		return exact
+	}
+	name, err := a.Program()
+	if err != nil {
+		return ""
+	}
+	file, err := a.Files.Stat(name)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d bytes of %s", file.Size(), file.ModTime().UTC().Format(time.RFC3339Nano))
+}
+
+// exact names the program by its version; empty where that is not enough, as of one that was built
+// from a tree with changes.
 func (v versionInfo) exact() string {
 	switch {
 	case v.Modified || strings.Contains(v.Version, "dirty"):
