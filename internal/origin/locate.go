@@ -15,7 +15,7 @@ func IsSource(name string) bool {
 }
 
 // Suffixes returns the ends of a path that a copy of its file may have below another
-// folder, longest first: of /work/proj/a.py these are work/proj/a.py, proj/a.py and a.py.
+// folder, longest first: of /srv/proj/a.py these are srv/proj/a.py, proj/a.py and a.py.
 func Suffixes(name string) []string {
 	var all []string
 	rest := strings.TrimLeft(Slashes(name), "/")

@@ -179,7 +179,7 @@ func TestOtherChanged(t *testing.T) {
 
 func TestSuffixes(t *testing.T) {
 	for name, want := range map[string][]string{
-		"/work/proj/a.py": {"work/proj/a.py", "proj/a.py", "a.py"},
+		"/srv/proj/a.py": {"srv/proj/a.py", "proj/a.py", "a.py"},
 		`C:\proj\a.py`:    {"proj/a.py", "a.py"},
 		"a.py":            {"a.py"},
 		"":                nil,
