@@ -36,6 +36,7 @@ func TestLies(t *testing.T) {
 		`{"memory_bytes":9223372036854775808}`:  "memory_bytes: expected a whole number",
 		`{"memory_bytes":-9223372036854775808}`: "how much memory",
 		`{"memory_bytes":1,"devices":99999999}`: "99999999 devices",
+
 		`{"memory_bytes":1,"priority":-2147483648}`:           "priority",
 		`{"memory_bytes":1,"exclusive":1}`:                    "exclusive: expected true or false",
 		`{"memory_bytes":1,"name":["a"]}`:                     "name: expected a text",

@@ -180,10 +180,10 @@ func TestOtherChanged(t *testing.T) {
 func TestSuffixes(t *testing.T) {
 	for name, want := range map[string][]string{
 		"/srv/proj/a.py": {"srv/proj/a.py", "proj/a.py", "a.py"},
-		`C:\proj\a.py`:    {"proj/a.py", "a.py"},
-		"a.py":            {"a.py"},
-		"":                nil,
-		"//":              nil,
+		`C:\proj\a.py`:   {"proj/a.py", "a.py"},
+		"a.py":           {"a.py"},
+		"":               nil,
+		"//":             nil,
 	} {
 		if got := Suffixes(name); !slices.Equal(got, want) {
 			t.Errorf("%q: %q", name, got)
