@@ -107,9 +107,7 @@ func (m *Module) resultOnCUDA(c *Call, depth int) (Answer, string) {
 	return NotKnown, ""
 }
 
-// Device tells whether an expression that names a device means a GPU.
-func (m *Module) Device(n syntax.Node) Answer { return m.deviceOf(n, 0) }
-
+// deviceOf tells whether an expression that names a device means a GPU.
 func (m *Module) deviceOf(n syntax.Node, depth int) Answer {
 	if depth > 12 {
 		return NotKnown

@@ -24,14 +24,3 @@ func (l *Loop) varies(n syntax.Node, seen map[*Place]bool) bool {
 	}
 	return false
 }
-
-// Calls returns the calls that run in each iteration.
-func (l *Loop) Calls() []*Call {
-	var found []*Call
-	for c := range l.Node.Descendants() {
-		if call := l.m.Call(c); call != nil && l.Has(c) {
-			found = append(found, call)
-		}
-	}
-	return found
-}

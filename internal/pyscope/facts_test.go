@@ -38,55 +38,6 @@ func TestOnCUDA(t *testing.T) {
 	}
 }
 
-func TestWhere(t *testing.T) {
-	tests := []struct {
-		text                             string
-		atImport, main, handler, try, in bool
-	}{
-		{text: "here()", atImport: true},
-		{text: "if __name__ == '__main__':\n  here()", main: true},
-		{text: "def f():\n  here()"},
-		{text: "class A:\n  x = here()", atImport: true},
-		{text: "xs = [here() for x in y]", atImport: true},
-		{text: "f = lambda: here()"},
-		{text: "def f():\n  try:\n    here()\n  except E:\n    pass", try: true},
-		{text: "def f():\n  try:\n    pass\n  except E as e:\n    here()", handler: true},
-		{text: "def f():\n  try:\n    def g():\n      here()\n  except E:\n    pass"},
-		{text: "def f():\n  with open(a) as b, c:\n    here()", in: true},
-		{text: "def f():\n  with here():\n    pass"},
-	}
-	for _, test := range tests {
-		m := module(t, test.text)
-		n := call(t, m, "here").Node
-		got := [...]bool{m.AtImport(n), m.MainGuard(n).Ok(), m.Handler(n).Ok(), m.Try(n).Ok(), len(m.Withs(n)) == 2}
-		if want := [...]bool{test.atImport, test.main, test.handler, test.try, test.in}; got != want {
-			t.Errorf("%q: import, main, handler, try, with: %v, want %v", test.text, got, want)
-		}
-	}
-}
-
-func TestInWorker(t *testing.T) {
-	const dataset = "from torch.utils.data import Dataset, DataLoader\nclass D(Dataset):\n"
-	tests := []struct {
-		text string
-		want bool
-	}{
-		{dataset + "  def __getitem__(self, i):\n    return here(i)", true},
-		{dataset + "  def __getitem__(self, i):\n    return self.load(i)\n  def load(self, i):\n    return here(i)", true},
-		{dataset + "  def __init__(self):\n    here()", false},
-		{"class D:\n  def __getitem__(self, i):\n    return here(i)", false},
-		{"def join(rows):\n  here(rows)\nDataLoader(d, collate_fn=join)", true},
-		{"DataLoader(d, collate_fn=lambda rows: here(rows))", true},
-		{"def join(rows):\n  here(rows)\njoin(1)\nDataLoader(d, batch_size=2)", false},
-	}
-	for _, test := range tests {
-		m := module(t, test.text)
-		if why, got := m.InWorker(call(t, m, "here").Node); got != test.want {
-			t.Errorf("%q: %v, want %v (%s)", test.text, got, test.want, why)
-		}
-	}
-}
-
 func TestRepeated(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"here()", ""},

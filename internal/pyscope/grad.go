@@ -261,3 +261,21 @@ func (m *Module) gradCallers(f *Function, depth int) Grad {
 	other.Why = "some calls of " + f.Name + " are with gradients off, " + other.Why
 	return other
 }
+
+// entered returns the expressions of a with statement.
+func entered(with syntax.Node) []syntax.Node {
+	var found []syntax.Node
+	for c := range with.Children() {
+		if !c.Is("with_clause") {
+			continue
+		}
+		for item := range c.Children() {
+			value := item.Field("value")
+			if value.Is("as_pattern") {
+				value = value.Child(0)
+			}
+			found = append(found, value)
+		}
+	}
+	return found
+}
