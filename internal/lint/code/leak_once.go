@@ -1,6 +1,8 @@
 package code
 
 import (
+	"slices"
+
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/syntax"
@@ -39,7 +41,7 @@ func (t *tally) over() bool {
 // itself are parts of it and do not count.
 func (p *pass) madeInLoop(class *pyscope.Class) *pyscope.Call {
 	for _, c := range p.Calls {
-		if c.Class == nil || !derives(c.Class, class) {
+		if c.Class == nil || !slices.Contains(c.Class.Lineage(), class) {
 			continue
 		}
 		if in := p.Class(c.Node); in != nil && (in.IsModule() || in == class) {
@@ -70,15 +72,6 @@ func (p *pass) calledInLoop(n syntax.Node) bool {
 	}
 	for _, c := range f.Callers {
 		if l := p.Loop(c.Node); l != nil && l.Node.Is("for_statement", "while_statement") {
-			return true
-		}
-	}
-	return false
-}
-
-func derives(class, base *pyscope.Class) bool {
-	for _, k := range class.Lineage() {
-		if k == base {
 			return true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/ullage-dev/ullage/internal/pyscope"
 	"github.com/ullage-dev/ullage/internal/rules"
@@ -135,11 +134,5 @@ func (p *pass) madeOnCPU(place *pyscope.Place, at syntax.Node) bool {
 		return false
 	}
 	c := p.Call(last.Value)
-	return c != nil && c.Name != "" && isClassName(c.Name)
-}
-
-// isClassName reports whether a qualified name is that of a class, by custom.
-func isClassName(name string) bool {
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	return last != "" && last[0] >= 'A' && last[0] <= 'Z'
+	return c != nil && c.Name != "" && startsUpper(c.Name)
 }

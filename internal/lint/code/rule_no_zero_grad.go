@@ -64,12 +64,6 @@ func (p *pass) namedOptimizer(n syntax.Node) bool {
 	return (strings.HasPrefix(last, "opt") || strings.Contains(last, "optim")) && !strings.Contains(last, "sched") && !strings.HasPrefix(last, "option")
 }
 
-// lastName returns the last part of a dotted name, in small letters.
-func lastName(n syntax.Node) string {
-	text := strings.ToLower(n.Text())
-	return text[strings.LastIndexByte(text, '.')+1:]
-}
-
 // startsAnew reports whether an optimizer is made in the iteration: there are no gradients of
 // the one before.
 func (p *pass) startsAnew(optimizer, at syntax.Node) bool {

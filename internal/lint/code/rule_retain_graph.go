@@ -220,9 +220,3 @@ func (p *pass) mayHaveGraph(n syntax.Node) bool {
 	}
 	return !strings.HasPrefix(c.Name, "torch.") && c.Class == nil && !startsUpper(c.Callee.Text())
 }
-
-// startsUpper reports whether the last part of a dotted name begins like a class's.
-func startsUpper(name string) bool {
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	return last != "" && last[0] >= 'A' && last[0] <= 'Z'
-}

@@ -114,10 +114,7 @@ func (p *pass) isUpdate(c *pyscope.Call) bool {
 }
 
 func (p *pass) isOptimizer(n syntax.Node) bool {
-	name := strings.ToLower(n.Text())
-	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		name = name[i+1:]
-	}
+	name := lastName(n)
 	return strings.HasPrefix(p.Type(n), "torch.optim.") && !strings.Contains(p.Type(n), "lr_scheduler") ||
 		strings.HasPrefix(name, "opt") || strings.HasSuffix(name, "opt") || strings.Contains(name, "optim")
 }

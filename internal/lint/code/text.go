@@ -53,3 +53,15 @@ func short(n syntax.Node) string {
 	}
 	return text
 }
+
+// lastPart returns the last part of a dotted name.
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// lastName returns the last part of a dotted name in the source, in small letters.
+func lastName(n syntax.Node) string { return lastPart(strings.ToLower(n.Text())) }
+
+// startsUpper reports whether the last part of a dotted name begins as a class's does, by custom.
+func startsUpper(name string) bool {
+	last := lastPart(name)
+	return last != "" && last[0] >= 'A' && last[0] <= 'Z'
+}
