@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/ullage-dev/ullage/internal/doctor"
 	"github.com/ullage-dev/ullage/internal/term"
@@ -88,17 +87,5 @@ func (p *page) doctorBrief(title string, checks []doctor.Check) {
 	p.heading(title)
 	for _, c := range checks {
 		p.hanging(fmt.Sprintf("  %-*s  ", width, c.ID), c.Seen)
-	}
-}
-
-// hanging prints text behind a label, wrapped to the right of it.
-func (p *page) hanging(label, text string) {
-	inner := &prose{columns: max(p.columns-len(label), 20), plain: p.plain}
-	inner.paragraph("", term.Clean(text))
-	for i, line := range strings.Split(strings.TrimRight(inner.String(), "\n"), "\n") {
-		if i > 0 {
-			label = strings.Repeat(" ", len(label))
-		}
-		p.line(label + line)
 	}
 }

@@ -67,7 +67,7 @@ func (p *page) coverage() {
 	if c.Begins == analyze.NoEvents {
 		p.text(2, "No history, only the state at the dump.")
 	} else {
-		p.text(2, fmt.Sprintf("%s%s, %s%s. %s", count(c.Events, "event", "events"), p.span(), count(c.Allocs, "allocation", "allocations"), p.stacks(), beginnings[c.Begins]))
+		p.text(2, fmt.Sprintf("%s%s, %s%s. %s", units.FormatPlural(c.Events, "event", "events"), p.span(), units.FormatPlural(c.Allocs, "allocation", "allocations"), p.stacks(), beginnings[c.Begins]))
 		p.text(2, p.steps())
 	}
 	if x.Window != nil {
@@ -81,13 +81,6 @@ func (p *page) coverage() {
 	for _, warning := range x.TL.Rec.Warnings {
 		p.text(2, "Note: "+warning+".")
 	}
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return units.FormatCount(int64(n)) + " " + many
 }
 
 var beginnings = map[analyze.Beginning]string{

@@ -29,7 +29,7 @@ func (p *page) kept() {
 		bytes, blocks, more = bytes+one.Bytes, blocks+one.Blocks, more+1
 	}
 	if more > 0 {
-		row(bytes, blocks, count(more, "more", "more"), "")
+		row(bytes, blocks, units.FormatPlural(more, "more", "more"), "")
 	}
 	for _, one := range k.Unnamed {
 		row(one.Bytes, one.Blocks, fmt.Sprintf("C++, by no name (%s)", one.Category), linesText(one.AllocatedAt))
@@ -48,5 +48,5 @@ func linesText(sites []analyze.KeptSite) string {
 	case 1:
 		return sites[0].Name
 	}
-	return fmt.Sprintf("%s and %s", sites[0].Name, count(len(sites)-1, "more line", "more lines"))
+	return fmt.Sprintf("%s and %s", sites[0].Name, units.FormatPlural(len(sites)-1, "more line", "more lines"))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ullage-dev/ullage/internal/lint"
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/term"
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // LintVerdict is what was found, in one sentence.
@@ -28,27 +29,27 @@ func LintVerdict(r *lint.Result) string {
 	}
 	var found []string
 	if leaks > 0 {
-		found = append(found, count(leaks, "probable leak", "probable leaks"))
+		found = append(found, units.FormatPlural(leaks, "probable leak", "probable leaks"))
 	}
 	if others > 0 && leaks > 0 {
-		found = append(found, count(others, "other mistake", "other mistakes"))
+		found = append(found, units.FormatPlural(others, "other mistake", "other mistakes"))
 	} else if others > 0 {
-		found = append(found, count(others, "probable mistake", "probable mistakes"))
+		found = append(found, units.FormatPlural(others, "probable mistake", "probable mistakes"))
 	}
 	if minor > 0 {
 		found = append(found, fmt.Sprintf("%d that may be none or do little harm", minor))
 	}
 	if len(found) == 0 {
-		return "Nothing found in " + count(r.Files, "file", "files")
+		return "Nothing found in " + units.FormatPlural(r.Files, "file", "files")
 	}
 	return fmt.Sprintf("%s in %s", joinAnd(found), ofFiles(len(in), r.Files))
 }
 
 func ofFiles(some, all int) string {
 	if some == all {
-		return count(all, "file", "files")
+		return units.FormatPlural(all, "file", "files")
 	}
-	return fmt.Sprintf("%d of %s", some, count(all, "file", "files"))
+	return fmt.Sprintf("%d of %s", some, units.FormatPlural(all, "file", "files"))
 }
 
 func joinAnd(words []string) string {
@@ -159,16 +160,7 @@ func mentions(texts []string, line string) bool {
 
 // item prints a text behind a word, with its further lines below its first.
 func (p *lintPage) item(word, text string) {
-	const indent = 10
-	q := &prose{columns: max(p.columns-indent, 30), plain: p.plain}
-	q.paragraph("", term.Clean(text))
-	for i, line := range strings.Split(strings.TrimSuffix(q.String(), "\n"), "\n") {
-		head := ""
-		if i == 0 {
-			head = word
-		}
-		p.line(fmt.Sprintf("  %s%s", p.look.Paint(term.Dim, fmt.Sprintf("%-8s", head)), line))
-	}
+	p.hangingBehind("  "+p.look.Paint(term.Dim, fmt.Sprintf("%-8s", word)), 10, text)
 }
 
 // Bounds of the source line that is shown, in characters.

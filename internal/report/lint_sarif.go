@@ -11,6 +11,7 @@ import (
 	"github.com/ullage-dev/ullage/internal/lint"
 	"github.com/ullage-dev/ullage/internal/rules"
 	"github.com/ullage-dev/ullage/internal/syntax"
+	"github.com/ullage-dev/ullage/internal/units"
 )
 
 // GitHub's limits on a SARIF file that is uploaded to it: it takes 25,000 results and keeps
@@ -140,7 +141,7 @@ func NewSARIF(r *lint.Result, version string) SARIF {
 		// The worst stay.
 		slices.SortStableFunc(findings, func(a, b lint.Finding) int { return cmp.Compare(b.Severity, a.Severity) })
 		findings = findings[:sarifMaxResults]
-		run.Invocations[0].Notices = append(run.Invocations[0].Notices, sarifNotification{Level: "warning", Message: sarifText{Text: count(n, "finding is", "findings are") + " left out: a SARIF file has at most 25,000"}})
+		run.Invocations[0].Notices = append(run.Invocations[0].Notices, sarifNotification{Level: "warning", Message: sarifText{Text: units.FormatPlural(n, "finding is", "findings are") + " left out: a SARIF file has at most 25,000"}})
 	}
 	for i := range findings {
 		run.Results = append(run.Results, newSarifResult(&findings[i], run.Tool.Driver.Rules))

@@ -96,3 +96,18 @@ func (p *prose) paragraph(margin, text string) {
 	}
 	p.line(line)
 }
+
+// hanging prints text behind a label, wrapped to the right of it.
+func (p *prose) hanging(label, text string) { p.hangingBehind(label, len(label), text) }
+
+// hangingBehind does so behind a label that is painted, and so wide.
+func (p *prose) hangingBehind(label string, width int, text string) {
+	inner := &prose{columns: max(p.columns-width, 20), plain: p.plain}
+	inner.paragraph("", term.Clean(text))
+	for i, line := range strings.Split(strings.TrimRight(inner.String(), "\n"), "\n") {
+		if i > 0 {
+			label = strings.Repeat(" ", width)
+		}
+		p.line(label + line)
+	}
+}
