@@ -18,7 +18,6 @@ func (b *builder) imports(n syntax.Node, s *Scope) {
 	for c := range n.Children() {
 		if c.Is("wildcard_import") {
 			b.m.Stars = append(b.m.Stars, from)
-			b.m.Imported = append(b.m.Imported, from)
 		}
 	}
 }
@@ -39,11 +38,6 @@ func (b *builder) importName(n, name syntax.Node, from string, s *Scope) {
 	}
 	if !target.Is("identifier") {
 		return
-	}
-	if !name.Is("dotted_name") || from != "" {
-		b.m.Imported = append(b.m.Imported, full)
-	} else {
-		b.m.Imported = append(b.m.Imported, name.Text()) // import a.b imports a.b, and binds a
 	}
 	if place := s.declare(target.Text()); place != nil && place.imported == "" {
 		place.imported = full

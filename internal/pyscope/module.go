@@ -12,7 +12,6 @@ type Module struct {
 	Calls     []*Call
 	Loops     []*Loop
 	Refs      []*Ref   // of all places
-	Imported  []string // qualified names of all that is imported
 	Stars     []string // modules of which everything is imported
 
 	refAt   []*Ref // by index of node
